@@ -1,0 +1,1 @@
+"""The gateway of a node: engine, links, endpoints and the command line."""

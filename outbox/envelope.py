@@ -1,0 +1,208 @@
+"""The envelope: one event as JSON, camelCase on the wire, and its header.
+
+An entry of an outbox is a *header* (what a relay needs to route) and a *body* (the event's bytes, stored and
+forwarded verbatim). A reader checks that the two agree.
+
+Source: envelope table of ``docs/PROTOCOL.md``. ``v`` is 1 since 2026-11.
+"""
+
+from typing import Any, TypeVar
+
+import msgspec
+
+from outbox.errors import InvalidEvent, InvalidId, TooLarge
+from outbox.ids import AgentId, Epoch, EventId, NodeId, agent_id, event_id, node_id
+from outbox.kinds import RULES, AckStatus, Outcome, known_kind
+from outbox.limits import BODY_BYTES_MAX, HEADER_BYTES_MAX, PAYLOAD_BYTES_MAX, THREAD_ID_MAX, TYPE_MAX
+from outbox.timestamps import parse_rfc3339
+
+_Record = TypeVar("_Record")
+
+EVERYONE = "*"
+"""Destination of a broadcast."""
+
+
+class RouteDecision(msgspec.Struct, frozen=True, rename="camel"):
+    """Why the sender sent it there."""
+
+    owner_node_id: NodeId
+    owner_epoch: int
+    reason: str
+
+
+class Trace(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True):
+    """What a reader needs to judge an attempt and to follow it."""
+
+    attempt: int = 1
+    first_position: tuple[Epoch, int] | None = None
+    """Where attempt 1 stands; absent on attempt 1 itself."""
+    source_owner_epoch: int = 0
+    route_decision: RouteDecision | None = None
+    policy_version: int = 0
+    hops: int = 0
+    """Rises by one when an event answers another."""
+
+
+class Event(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True):
+    """One event as every gateway sees it. Times are RFC 3339 text of the emitter's clock."""
+
+    v: int = 1
+    event_id: EventId
+    kind: str
+    source_node_id: NodeId
+    created_at: str
+    source_agent_id: AgentId | None = None
+    to_agent_id: AgentId | None = None
+    corr_id: EventId | None = None
+    thread_id: str | None = None
+    expires_at: str | None = None
+    priority: int = 2
+    """0 critical … 2 normal … 4 low."""
+    type: str | None = None
+    idempotency_key: str | None = None
+    trace: Trace = Trace()
+    payload: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class Header(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True):
+    """What every reader gets of every entry, whether or not the body travels."""
+
+    event_id: EventId
+    kind: str
+    corr_id: EventId | None = None
+    to: tuple[NodeId, ...] | str = ()
+    """Destination nodes, or ``"*"``; empty for an event that nobody must act on."""
+    attempt: int = 1
+    size: int
+    """Bytes of the body."""
+
+
+class Ack(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True):
+    """Payload of kind ``ack``."""
+
+    ref: EventId
+    status: AckStatus
+    outcome: Outcome = Outcome.OK
+    error: str | None = None
+    engaged_at: str | None = None
+    """On ``processed``: when the agent was handed the event."""
+    deliveries: int = 0
+    """On ``processed``: how many times it was handed over."""
+
+
+class DeadLetter(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True):
+    """Payload of kind ``dead_letter``."""
+
+    ref: EventId
+    reason: str
+    attempts: int
+    last_error: str | None = None
+
+
+class Signal(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True):
+    """Payload of kind ``signal``: a hint from gateway to gateway."""
+
+    signal: str
+    """``incident``, ``status_request``, ``stream_epoch`` …"""
+    ref: EventId | None = None
+    detail: str = ""
+
+
+_event = msgspec.json.Decoder(Event)
+_header = msgspec.json.Decoder(Header)
+_encode = msgspec.json.Encoder().encode
+
+
+def encode_event(event: Event) -> bytes:
+    """The body of an entry. Raises TooLarge when payload or body are above their limits."""
+    if len(memoryview(event.payload)) > PAYLOAD_BYTES_MAX:
+        raise TooLarge(f"the payload has more than {PAYLOAD_BYTES_MAX} bytes", hint="send a reference to it")
+    body = _encode(event)
+    if len(body) > BODY_BYTES_MAX:
+        raise TooLarge(f"the event has more than {BODY_BYTES_MAX} bytes")
+    return body
+
+
+def encode_payload(record: Ack | DeadLetter | Signal) -> msgspec.Raw:
+    """A payload record as the raw JSON that goes into an event."""
+    return msgspec.Raw(_encode(record))
+
+
+def decode_event(body: bytes) -> Event:
+    """Read and check an event; unknown fields are ignored here and kept in the bytes.
+
+    Raises InvalidEvent with what is wrong, TooLarge.
+    """
+    if len(body) > BODY_BYTES_MAX:
+        raise TooLarge(f"the event has more than {BODY_BYTES_MAX} bytes")
+    try:
+        event = _event.decode(body)
+        _check(event)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, InvalidId) as error:
+        raise InvalidEvent(f"not an event: {error}") from None
+    return event
+
+
+def _check(event: Event) -> None:
+    event_id(event.event_id)
+    node_id(event.source_node_id)
+    for agent in (event.source_agent_id, event.to_agent_id):
+        if agent is not None:
+            agent_id(agent)
+    if event.corr_id is not None:
+        event_id(event.corr_id)
+    parse_rfc3339(event.created_at)
+    if event.expires_at is not None:
+        parse_rfc3339(event.expires_at)
+    kind = known_kind(event.kind)
+    if kind is not None and RULES[kind].answers and event.corr_id is None:
+        raise InvalidEvent(f"kind {kind} needs corrId")
+    if event.v < 1 or not 0 <= event.priority <= 4 or event.trace.attempt < 1 or event.trace.hops < 0:
+        raise InvalidEvent("v, priority, attempt or hops is out of range")
+    if len(event.thread_id or "") > THREAD_ID_MAX or len(event.type or "") > TYPE_MAX:
+        raise InvalidEvent("threadId or type is too long")
+
+
+def encode_header(header: Header) -> bytes:
+    """The header bytes of an entry."""
+    return _encode(header)
+
+
+def decode_header(raw: bytes) -> Header:
+    """Read a header. Raises InvalidEvent."""
+    if len(raw) > HEADER_BYTES_MAX:
+        raise InvalidEvent("the header is too long")
+    try:
+        return _header.decode(raw)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise InvalidEvent(f"not a header: {error}") from None
+
+
+def header_of(event: Event, to: tuple[NodeId, ...] | str, size: int) -> Header:
+    """The header that belongs to an event of ``size`` bytes sent to these nodes."""
+    return Header(
+        event_id=event.event_id,
+        kind=event.kind,
+        corr_id=event.corr_id,
+        to=to,
+        attempt=event.trace.attempt,
+        size=size,
+    )
+
+
+def agrees(header: Header, event: Event, body: bytes) -> bool:
+    """Whether a header tells the truth about its body; a lying entry is quarantined."""
+    return header == header_of(event, header.to, len(body))
+
+
+def decode_payload(event: Event, record: type[_Record]) -> _Record:
+    """The payload of an event as one of the payload records. Raises InvalidEvent."""
+    try:
+        return msgspec.json.decode(event.payload, type=record)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise InvalidEvent(f"payload of {event.kind}: {error}") from None
+
+
+def free_payload(event: Event) -> Any:
+    """The payload as plain JSON values."""
+    return msgspec.json.decode(event.payload)

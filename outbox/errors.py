@@ -1,0 +1,175 @@
+"""Every error of the mesh that a caller can meet, as one tree.
+
+::
+
+    MeshError                      code            meaning
+    ├── CallerError                                the request is wrong; repeating it changes nothing
+    │   ├── InvalidId              invalid_id
+    │   ├── InvalidEvent           invalid_event
+    │   ├── TooLarge               too_large
+    │   ├── UnknownRecipient       unknown_recipient
+    │   ├── IdempotencyConflict    idempotency_conflict
+    │   └── CursorError
+    │       ├── ForeignEpoch       foreign_epoch
+    │       ├── CursorPastEnd      cursor_past_end
+    │       ├── CursorBelowFloor   cursor_below_floor
+    │       └── InvalidCursor      invalid_cursor
+    ├── PeerError                                  another node broke a rule; its link is closed
+    │   ├── BrokenChain            broken_chain
+    │   ├── BadCheckpoint          bad_checkpoint
+    │   └── BadFrame               bad_frame
+    └── WorldError                                 disk, clock, operating system
+        ├── StorageFull            storage_full
+        ├── StorageFailed          storage_failed
+        ├── HomeLocked             home_locked
+        └── DatabaseTooNew         database_too_new
+
+``code`` is stable and goes over the wire; ``hint`` tells an operator what to do; ``retryable`` says
+whether the same call may succeed later. Higher packages add their own branches below these kinds.
+"""
+
+from typing import ClassVar
+
+
+class MeshError(Exception):
+    """Root of the tree; the text of the exception is the one-line "what"."""
+
+    code: ClassVar[str] = "internal"
+    retryable: ClassVar[bool] = False
+
+    def __init__(self, what: str, *, hint: str = "") -> None:
+        super().__init__(what)
+        self.hint = hint
+
+
+class CallerError(MeshError):
+    """The request is wrong."""
+
+    code = "invalid_request"
+
+
+class InvalidId(CallerError):
+    """A node, agent, event or epoch name breaks its rule."""
+
+    code = "invalid_id"
+
+    def __init__(self, what: str, text: str, *, suggestion: str = "") -> None:
+        rule = "1-63 of a-z 0-9 . _ -, first a letter or digit"
+        hint = f"use {suggestion!r}" if suggestion else (rule if what in {"node", "agent"} else "")
+        super().__init__(f"{text[:80]!r} is not a valid {what} id", hint=hint)
+        self.suggestion = suggestion
+
+
+class InvalidEvent(CallerError):
+    """Bytes are not an event, or an event breaks the envelope's rules."""
+
+    code = "invalid_event"
+
+
+class TooLarge(CallerError):
+    """A payload, body or frame is above its limit."""
+
+    code = "too_large"
+
+
+class UnknownRecipient(CallerError):
+    """Nobody in the mesh has ever heard of this agent; nothing was appended."""
+
+    code = "unknown_recipient"
+
+    def __init__(self, name: str, near: tuple[str, ...]) -> None:
+        hint = "did you mean " + ", ".join(near) + "?" if near else "list the agents with: gateway agents"
+        super().__init__(f"no agent named {name!r} is known in this mesh", hint=hint)
+        self.near = near
+
+
+class IdempotencyConflict(CallerError):
+    """The idempotency key was used before for another request."""
+
+    code = "idempotency_conflict"
+
+
+class CursorError(CallerError):
+    """A position in a stream cannot be read from."""
+
+    code = "invalid_cursor"
+
+
+class ForeignEpoch(CursorError):
+    """The cursor belongs to an epoch that the stream does not have."""
+
+    code = "foreign_epoch"
+
+
+class CursorPastEnd(CursorError):
+    """The cursor lies behind the last entry."""
+
+    code = "cursor_past_end"
+
+
+class CursorBelowFloor(CursorError):
+    """Retention has passed the cursor: the entries after it are gone."""
+
+    code = "cursor_below_floor"
+
+
+class InvalidCursor(CursorError):
+    """The cursor is no position at all."""
+
+    code = "invalid_cursor"
+
+
+class PeerError(MeshError):
+    """Another node broke a rule."""
+
+    code = "peer_error"
+
+
+class BrokenChain(PeerError):
+    """Entries do not hash to what their checkpoint says, or leave a hole."""
+
+    code = "broken_chain"
+
+
+class BadCheckpoint(PeerError):
+    """A checkpoint's signature is not by the stream's key, or it names another stream."""
+
+    code = "bad_checkpoint"
+
+
+class BadFrame(PeerError):
+    """A link frame cannot be read."""
+
+    code = "bad_frame"
+
+
+class WorldError(MeshError):
+    """The machine failed us."""
+
+    code = "unavailable"
+    retryable = True
+
+
+class StorageFull(WorldError):
+    """The disk is full: nothing was written, reads go on."""
+
+    code = "storage_full"
+
+
+class StorageFailed(WorldError):
+    """The database could not be read or written."""
+
+    code = "storage_failed"
+
+
+class HomeLocked(WorldError):
+    """Another process owns this home."""
+
+    code = "home_locked"
+
+
+class DatabaseTooNew(WorldError):
+    """The database was written by a newer version."""
+
+    code = "database_too_new"
+    retryable = False

@@ -1,0 +1,35 @@
+"""Every bound of the outbox, with its reason."""
+
+PAYLOAD_BYTES_MAX = 256 * 1024
+"""Inline payload; larger content belongs in a blob so that one event never blocks a link for long."""
+
+BODY_BYTES_MAX = PAYLOAD_BYTES_MAX + 16 * 1024
+"""An event's bytes: the payload and a generous envelope. Enforced at publish, so none can poison a link."""
+
+HEADER_BYTES_MAX = 8 * 1024
+"""Every header reaches every reader; a header is a handful of ids."""
+
+EXPIRES_IN_MS_DEFAULT = 7 * 24 * 3600 * 1000
+"""A week: longer than a laptop's holiday, shorter than for ever."""
+
+HOPS_MAX = 16
+"""An answer to an answer … this deep is a loop of agents, not a conversation."""
+
+JSON_DEPTH_MAX = 64
+"""Deep nesting exhausts parsers in other languages; real payloads stay far below."""
+
+PAGE_ENTRIES_MAX = 500
+"""Entries read from the database at a time: about 1.6 M/s, and a page never holds the loop for long."""
+
+PAGE_BYTES_MAX = 2 * 1024 * 1024
+"""Bytes of one page, so that 500 large bodies do not pile up in memory."""
+
+BATCH_ENTRIES_MAX = 1000
+"""Own entries one checkpoint may cover: a reader must hold a whole batch to verify it."""
+
+NAME_BYTES_MAX = 63
+
+THREAD_ID_MAX = 128
+IDEMPOTENCY_KEY_MAX = 128
+TYPE_MAX = 128
+"""Free-text labels of an event; they are indexed and shown in tables."""

@@ -1,0 +1,140 @@
+"""The rows a gateway keeps beside its outbox, as the engine sees them.
+
+Times are milliseconds since 1970. ``*_at_ms`` named after a remote fact carries the remote clock's value; the
+others are this node's clock.
+"""
+
+from enum import StrEnum
+
+import msgspec
+
+from outbox.ids import AgentId, Epoch, EventId, MeshId, NodeId, Seq
+from outbox.kinds import Outcome
+
+
+class Identity(msgspec.Struct, frozen=True):
+    """Whose journal this is."""
+
+    mesh: MeshId
+    node: NodeId
+    epoch: Epoch
+
+
+class DeliveryState(StrEnum):
+    """States of the sender's side; the steps between them are in ``outbox.delivery``."""
+
+    EMITTED = "emitted"
+    RETRY_PENDING = "retry_pending"
+    ACCEPTED = "accepted"
+    PROCESSED = "processed"
+    REPLIED = "replied"
+    DEAD_LETTER = "dead_letter"
+
+
+class Delivery(msgspec.Struct, frozen=True, kw_only=True):
+    """The sender's obligation for one event: one row per deliverable event of the own outbox."""
+
+    event_id: EventId
+    kind: str
+    from_agent: AgentId
+    to_agent: AgentId
+    node: NodeId | None
+    """Where the last attempt was routed; None when the agent had no owner."""
+    state: DeliveryState
+    attempt: int = 1
+    seq: Seq
+    """Position of the last attempt in the own outbox (current epoch)."""
+    thread_id: str
+    emitted_at_ms: int
+    """When the last attempt was appended."""
+    created_at_ms: int
+    expires_at_ms: int
+    next_at_ms: int | None
+    """When the timer of this row fires; None when nothing is due any more."""
+    accepted_at_ms: int | None = None
+    engaged_at_ms: int | None = None
+    processed_at_ms: int | None = None
+    replied_at_ms: int | None = None
+    dead_at_ms: int | None = None
+    outcome: Outcome | None = None
+    error: str | None = None
+
+
+class TurnState(StrEnum):
+    """States of the receiver's side of one event."""
+
+    HELD = "held"
+    """Accepted; not handed over yet, since the sender's ownership is not known here yet."""
+    QUEUED = "queued"
+    """Accepted, in the agent's inbox."""
+    LEASED = "leased"
+    """Handed to a session of the agent, unacknowledged."""
+    DONE = "done"
+    """Its terminal ACK is in the outbox (or, for a reply, the agent has acknowledged it here)."""
+    REFUSED = "refused"
+    """Never engaged: the refusal is in the outbox."""
+
+
+class Received(msgspec.Struct, frozen=True, kw_only=True):
+    """Ledger row and inbox row in one: what was done about an event that came for a local agent."""
+
+    event_id: EventId
+    source: NodeId
+    epoch: Epoch
+    seq: Seq
+    kind: str
+    to_agent: AgentId
+    body: bytes
+    state: TurnState
+    priority: int = 2
+    accepted_at_ms: int
+    expires_at_ms: int
+    delivery_count: int = 0
+    lease_id: str | None = None
+    session: str | None = None
+    engaged_at_ms: int | None = None
+    """First hand-over."""
+    done_at_ms: int | None = None
+    outcome: Outcome | None = None
+    error: str | None = None
+
+
+class LocalAgent(msgspec.Struct, frozen=True, kw_only=True):
+    """An agent that lives here."""
+
+    name: AgentId
+    owner_epoch: int
+    token_hash: bytes
+    """SHA-256 of its bearer token."""
+    created_at_ms: int
+
+
+class Incident(msgspec.Struct, frozen=True, kw_only=True):
+    """Something an operator should know; open until ``closed_at_ms`` is set. One row per (kind, subject)."""
+
+    kind: str
+    subject: str
+    """Event id, node or stream that it is about."""
+    opened_at_ms: int
+    closed_at_ms: int | None = None
+    detail: str = ""
+
+
+class Quarantined(msgspec.Struct, frozen=True, kw_only=True):
+    """A well-chained entry that is no valid event; kept for the operator, the cursor moved on."""
+
+    source: NodeId
+    epoch: Epoch
+    seq: Seq
+    reason: str
+    header: bytes
+    body: bytes
+
+
+class Remembered(msgspec.Struct, frozen=True, kw_only=True):
+    """What an idempotency key was used for."""
+
+    agent: AgentId
+    key: str
+    request_hash: bytes
+    event_id: EventId
