@@ -1,0 +1,62 @@
+# The one place that says how to set up, try, test and check. GNU make >= 3.81, Python >= 3.11, nothing else.
+#
+#   make demo DEMO_ARGS="--messages talk.jsonl --keep"
+#   make test TEST_ARGS="tests/outbox -k chain"
+#   make demo PYTHON=/opt/python3.12/bin/python3.12     (otherwise the newest found on PATH)
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+PACKAGES := gateway stateroom outbox auth spark
+DEMO_ARGS ?=
+TEST_ARGS ?=
+export PYTHON
+
+.DEFAULT_GOAL := help
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+
+demo: $(STAMP) ## Run three gateways, a conversation, a crash and the SLA report
+	$(BIN)/gateway demo $(DEMO_ARGS)
+
+test: $(STAMP) ## Run the test suite
+	$(BIN)/pytest $(TEST_ARGS)
+
+test-long: $(STAMP) ## Run the tests that take minutes
+	$(BIN)/pytest -m long $(TEST_ARGS)
+
+check: lint $(STAMP) ## Everything a change must pass before its tests run: lint, types, layers, dependencies
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/deptry $(PACKAGES)
+
+lint: $(STAMP) ## Check style and format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(STAMP) ## Repair what can be repaired by itself
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(STAMP) ## Run the benchmarks: ratios to the raw limits of this machine
+	$(BIN)/pytest -s -m bench tests/bench $(TEST_ARGS)
+
+docs: $(STAMP) ## Rewrite the tables of docs/PROTOCOL.md that are made from the code
+	$(BIN)/python scripts/render_protocol.py
+
+lock: ## Renew the lock files (needs uv; LOCK_ARGS=--upgrade takes newer releases)
+	sh scripts/lock $(LOCK_ARGS)
+
+install: $(STAMP) ## Make the environment only
+
+clean: ## Remove the environment and everything that was built
+	rm -rf $(VENV) build dist .coverage .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf tests/interop/node_modules spark-warehouse metastore_db derby.log
+	find $(PACKAGES) tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(STAMP): requirements.lock requirements-build.lock pyproject.toml scripts/setup scripts/find-python
+	@sh scripts/setup $(VENV)
+	@touch $@
+
+.PHONY: help demo test test-long check lint format bench docs lock install clean
