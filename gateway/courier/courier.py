@@ -1,0 +1,233 @@
+"""All streams of a gateway behind one face: what comes in, what is handed over, what is due when.
+
+Rules (``docs/PROTOCOL.md``, local delivery):
+
+- Nothing is dropped or overwritten: a full stream refuses.
+- A reader starts without credit and is never handed more than it granted.
+- A lease lives until the ``pump`` at or after its expiry; an answer that comes before that pump still counts,
+  since nobody else was handed the item. Expiry and ``nack`` put the item at the tail of its priority.
+- A lease belongs to the reader's session and outlives its connection; a reader without a session loses its
+  leases when it leaves.
+- Times are milliseconds of the monotonic clock.
+"""
+
+from collections.abc import Callable
+
+from gateway.courier.errors import Conflict, InvalidCredit, UnknownStream
+from gateway.courier.item import HandOver, Item, Pumped
+from gateway.courier.leases import Holder, Lease, holder
+from gateway.courier.limits import CourierLimits
+from gateway.courier.stats import StreamStats
+from gateway.courier.stream import Stream
+from gateway.courier.subscriptions import Subscription
+from gateway.courier.timers import Timers
+
+
+class Courier:
+    """Streams, their readers and one set of timers. No step looks at streams in which nothing changed."""
+
+    def __init__(self, limits: CourierLimits) -> None:
+        self._limits = limits
+        self._streams: dict[str, Stream] = {}
+        self._readers: dict[str, Subscription] = {}
+        self._sessions: dict[tuple[str, str], Subscription] = {}
+        self._timers = Timers()
+        self._dirty: dict[str, Stream] = {}
+
+    # --- what comes in
+
+    def open(self, stream: str) -> None:
+        """Make a stream that can be subscribed to before anything was offered; again is fine."""
+        self._made(stream)
+
+    def has_room(self, stream: str, priority: int) -> bool:
+        """Whether ``offer`` would find room."""
+        known = self._streams.get(stream)
+        return known.has_room(priority) if known else self._limits.room_for(priority) > 0
+
+    def offer(self, stream: str, item: Item, now_ms: int) -> None:
+        """Queue an item; an unknown stream is made. Raises StreamFull; Conflict while its id is here."""
+        self._made(stream).check_room(item)
+        self.readmit(stream, item, now_ms)
+
+    def readmit(self, stream: str, item: Item, now_ms: int) -> None:
+        """Queue an item that was accepted before a restart: the bound was judged then. Raises Conflict."""
+        target = self._made(stream)
+        target.hold(item, now_ms)
+        self._queue(target, item, item.ready_at_ms, now_ms)
+
+    def restore(self, stream: str, item: Item, lease_id: str, session: str, now_ms: int) -> None:
+        """Take back a lease that survived a restart, with its full term again. Raises Conflict."""
+        target = self._made(stream)
+        target.hold(item, now_ms)
+        target.leases.add(Lease(lease_id, item, Holder(session, None)))
+        self._timers.set((stream, item.id), now_ms + self._limits.lease_ms)
+
+    # --- readers
+
+    def subscribe(self, subscriber: str, stream: str, session: str | None) -> list[HandOver]:
+        """Start reading, without credit; returns the session's live leases, which cost none.
+
+        A session has one subscription a stream: a new one takes the old one's place, since the end of a
+        half-open connection may not have been noticed yet.
+        Raises UnknownStream; Conflict when the subscriber's id is in use.
+        """
+        target = self._known(stream)
+        if subscriber in self._readers:
+            raise Conflict(f"subscriber {subscriber!r} exists already")
+        reader = Subscription(subscriber, stream, session)
+        if session is not None:
+            before = self._sessions.get((stream, session))
+            if before is not None:
+                self._drop(before)
+            self._sessions[stream, session] = reader
+        self._readers[subscriber] = reader
+        return target.resume(subscriber, holder(session, subscriber))
+
+    def unsubscribe(self, subscriber: str, now_ms: int) -> None:
+        """Stop reading: a session's leases stay until they run out, others return at once. Again is fine."""
+        reader = self._readers.get(subscriber)
+        if reader is None:
+            return
+        self._drop(reader)
+        stream = self._streams[reader.stream]
+        for lease in stream.leases.of(Holder(None, subscriber)):
+            self._return(stream, lease, now_ms, now_ms)
+
+    def grant(self, subscriber: str, credit: int) -> None:
+        """Allow so many more hand-overs.
+
+        Raises InvalidCredit unless it is a positive ``int`` (no bool, no float) that keeps the unused credit
+        within ``credit_max``; Conflict when the subscription is gone.
+        """
+        limit = self._limits.credit_max
+        if type(credit) is not int or credit < 1:
+            raise InvalidCredit("credit is not a positive whole number", limit)
+        reader = self._readers.get(subscriber)
+        if reader is None:
+            raise Conflict(
+                f"subscriber {subscriber!r} is gone", hint="it left, or its session subscribed anew elsewhere"
+            )
+        if reader.credit + credit > limit:
+            raise InvalidCredit(f"unused credit would be above {limit}", limit)
+        stream = self._streams[reader.stream]
+        stream.ring.grant(reader, credit)
+        self._touch(stream)
+
+    # --- answers; ``lease_id`` and ``session`` are checked when given
+
+    def ack(self, stream: str, item_id: str, lease_id: str | None, session: str | None) -> Item:
+        """The item is done with. Raises UnknownStream, UnknownLease."""
+        target = self._known(stream)
+        lease = target.lease(item_id, lease_id, session)
+        self._forget(target, item_id)
+        target.counters.acked += 1
+        return lease.item
+
+    def nack(  # noqa: PLR0917 - the fields of the answer, in their order
+        self, stream: str, item_id: str, lease_id: str | None, session: str | None, delay_ms: int, now_ms: int
+    ) -> None:
+        """Put the item back at the tail, after a delay of 0 to ``delay_ms_max``; outside that it is cut.
+
+        Raises UnknownStream, UnknownLease.
+        """
+        target = self._known(stream)
+        lease = target.lease(item_id, lease_id, session)
+        target.counters.nacked += 1
+        delay_ms = min(max(delay_ms, 0), self._limits.delay_ms_max)
+        self._return(target, lease, now_ms + delay_ms, now_ms)
+
+    def extend(  # noqa: PLR0917 - as above
+        self, stream: str, item_id: str, lease_id: str | None, session: str | None, lease_ms: int, now_ms: int
+    ) -> int:
+        """Let the lease run for 1 to ``lease_ms_max`` from now, cut to that; returns its new expiry.
+
+        Raises UnknownStream, UnknownLease.
+        """
+        self._known(stream).lease(item_id, lease_id, session)
+        expires_at_ms = now_ms + min(max(lease_ms, 1), self._limits.lease_ms_max)
+        self._timers.set((stream, item_id), expires_at_ms)
+        return expires_at_ms
+
+    def discard(self, stream: str, item_id: str) -> None:
+        """Forget an item that was cancelled elsewhere, leased or not; an absent one is fine."""
+        target = self._streams.get(stream)
+        if target is not None:
+            self._forget(target, item_id)
+
+    # --- what goes out
+
+    def pump(self, now_ms: int, new_lease_id: Callable[[], str]) -> Pumped:
+        """End what is due, then deal what waits to whoever has credit."""
+        exhausted: list[tuple[str, Item]] = []
+        for name, item_id in self._timers.pop_due(now_ms):
+            self._due(self._streams[name], item_id, exhausted)
+        hand_overs: list[HandOver] = []
+        for stream in self._dirty.values():
+            for hand_over in stream.deal(new_lease_id):
+                self._timers.set((stream.name, hand_over.item_id), now_ms + self._limits.lease_ms)
+                hand_overs.append(hand_over)
+        self._dirty.clear()
+        return Pumped(hand_overs, exhausted)
+
+    def next_deadline_ms(self) -> int | None:
+        """When the next pump is needed even if nothing else happens."""
+        return self._timers.next_ms()
+
+    def stats(self, stream: str) -> StreamStats:
+        """Raises UnknownStream."""
+        return self._known(stream).stats()
+
+    # --- steps
+
+    def _known(self, name: str) -> Stream:
+        stream = self._streams.get(name)
+        if stream is None:
+            raise UnknownStream(name)
+        return stream
+
+    def _made(self, name: str) -> Stream:
+        stream = self._streams.get(name)
+        if stream is None:
+            stream = self._streams[name] = Stream(name, self._limits)
+        return stream
+
+    def _touch(self, stream: Stream) -> None:
+        self._dirty[stream.name] = stream
+
+    def _drop(self, reader: Subscription) -> None:
+        del self._readers[reader.id]
+        if reader.session is not None:
+            del self._sessions[reader.stream, reader.session]
+        self._streams[reader.stream].ring.leave(reader)
+
+    def _queue(self, stream: Stream, item: Item, ready_at_ms: int, now_ms: int) -> None:
+        """Let an item wait; one that has had its deliveries, or comes later, gets a timer instead."""
+        if item.deliveries >= self._limits.max_deliveries:
+            self._timers.set((stream.name, item.id), now_ms)
+        elif ready_at_ms > now_ms:
+            self._timers.set((stream.name, item.id), ready_at_ms)
+        else:
+            stream.waiting.join(item)
+            self._touch(stream)
+
+    def _return(self, stream: Stream, lease: Lease, ready_at_ms: int, now_ms: int) -> None:
+        stream.leases.end(lease.item.id)
+        self._timers.cancel((stream.name, lease.item.id))
+        self._queue(stream, lease.item, ready_at_ms, now_ms)
+
+    def _forget(self, stream: Stream, item_id: str) -> None:
+        self._timers.cancel((stream.name, item_id))
+        stream.release(item_id)
+
+    def _due(self, stream: Stream, item_id: str, exhausted: list[tuple[str, Item]]) -> None:
+        """A lease ran out, a delay is over, or the deliveries are used up."""
+        item = stream.item(item_id)
+        assert item is not None, "a timer is cancelled with its item"
+        stream.leases.end(item_id)
+        if item.deliveries >= self._limits.max_deliveries:
+            stream.release(item_id)
+            exhausted.append((stream.name, item))
+        else:
+            stream.waiting.join(item)
+            self._touch(stream)

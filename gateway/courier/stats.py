@@ -1,0 +1,29 @@
+"""Counters of one stream."""
+
+import msgspec
+
+
+class Counters(msgspec.Struct):
+    """Totals since the gateway started."""
+
+    offered: int = 0
+    handed: int = 0
+    acked: int = 0
+    nacked: int = 0
+    redelivered: int = 0
+    """Hand-overs after an item's first one; a resumed lease is not counted, it is the same hand-over."""
+
+
+class StreamStats(msgspec.Struct, frozen=True, kw_only=True):
+    """One stream at one moment."""
+
+    depth: int
+    """Waiting or delayed, not in flight."""
+    in_flight: int
+    totals: Counters
+    oldest_at_ms: int | None
+    """Monotonic time at which the oldest unacknowledged item came; None when there is none."""
+
+    def oldest_age_ms(self, now_ms: int) -> int:
+        """How long that item has been here; 0 when there is none."""
+        return 0 if self.oldest_at_ms is None else now_ms - self.oldest_at_ms
