@@ -1,0 +1,343 @@
+from itertools import count
+
+import pytest
+
+from gateway.courier.courier import Courier
+from gateway.courier.errors import Conflict, InvalidCredit, StreamFull, UnknownLease, UnknownStream
+from gateway.courier.item import HandOver, Item
+from gateway.courier.limits import CourierLimits
+
+INBOX = "agents/jen/inbox"
+
+
+class Desk:
+    """A courier with one stream, a made-up clock and readable lease ids."""
+
+    def __init__(self, **limits: int) -> None:
+        self.courier = Courier(CourierLimits(**{"lease_ms": 100, "max_deliveries": 3, **limits}))  # type: ignore[arg-type]
+        self.courier.open(INBOX)
+        self.now_ms = 0
+        self._leases = count(1)
+
+    def offer(self, *names: str, priority: int = 2) -> None:
+        for name in names:
+            self.courier.offer(INBOX, Item(name, priority), self.now_ms)
+
+    def read(self, subscriber: str, credit: int, session: str | None = "phone") -> list[HandOver]:
+        resumed = self.courier.subscribe(subscriber, INBOX, session)
+        self.courier.grant(subscriber, credit)
+        return resumed
+
+    def pump(self) -> list[HandOver]:
+        return self.courier.pump(self.now_ms, lambda: f"l{next(self._leases)}").hand_overs
+
+    def names(self) -> list[str]:
+        return [given.item_id for given in self.pump()]
+
+
+def test_without_credit_nothing_is_handed_over() -> None:
+    desk = Desk()
+    desk.courier.subscribe("sub", INBOX, "phone")
+    desk.offer("a")
+    assert desk.pump() == []
+
+
+def test_a_hand_over_names_the_lease_and_counts_from_one() -> None:
+    desk = Desk()
+    desk.read("sub", 1)
+    desk.offer("a")
+    assert desk.pump() == [HandOver("sub", INBOX, "a", "l1", "phone", 1, resumed=False)]
+    assert desk.pump() == []
+
+
+def test_priority_goes_first_and_equals_in_order() -> None:
+    desk = Desk()
+    desk.offer("n1", "n2")
+    desk.offer("urgent", priority=0)
+    desk.offer("low", priority=4)
+    desk.read("sub", 10)
+    assert desk.names() == ["urgent", "n1", "n2", "low"]
+
+
+def test_a_full_stream_refuses_and_keeps_a_tenth_for_urgent_ones() -> None:
+    desk = Desk(max_depth=10)
+    desk.offer(*"abcdefghi", priority=4)
+    assert not desk.courier.has_room(INBOX, 2)
+    with pytest.raises(StreamFull):
+        desk.offer("j", priority=2)
+    desk.offer("alarm", priority=0)
+    with pytest.raises(StreamFull):
+        desk.offer("alarm-2", priority=0)
+    desk.read("sub", 1)
+    assert desk.names() == ["alarm"]
+    assert desk.courier.stats(INBOX).totals.offered == 10
+
+
+def test_items_in_flight_take_up_room() -> None:
+    desk = Desk(max_depth=2)
+    desk.read("sub", 2)
+    desk.offer("a", "b", priority=0)
+    assert len(desk.pump()) == 2
+    with pytest.raises(StreamFull):
+        desk.offer("c", priority=0)
+
+
+def test_an_id_is_refused_while_it_is_queued_or_in_flight_only() -> None:
+    desk = Desk()
+    desk.offer("a")
+    with pytest.raises(Conflict):
+        desk.offer("a")
+    desk.read("sub", 1)
+    desk.pump()
+    with pytest.raises(Conflict):
+        desk.offer("a")
+    desk.courier.ack(INBOX, "a", "l1", "phone")
+    desk.offer("a")
+
+
+def test_a_lease_that_runs_out_is_dealt_again_without_other_traffic() -> None:
+    desk = Desk()
+    desk.read("sub", 5)
+    desk.offer("a")
+    desk.pump()
+    assert desk.courier.next_deadline_ms() == 100
+    desk.now_ms = 99
+    assert desk.pump() == []
+    desk.now_ms = 100
+    assert desk.pump() == [HandOver("sub", INBOX, "a", "l2", "phone", 2)]
+    with pytest.raises(UnknownLease):
+        desk.courier.ack(INBOX, "a", "l1", "phone")
+    assert desk.courier.ack(INBOX, "a", "l2", "phone").deliveries == 2
+    assert desk.courier.next_deadline_ms() is None
+
+
+def test_extend_moves_the_expiry_and_is_cut_to_its_limit() -> None:
+    desk = Desk(lease_ms_max=500)
+    desk.read("sub", 1)
+    desk.offer("a")
+    desk.pump()
+    desk.now_ms = 50
+    assert desk.courier.extend(INBOX, "a", "l1", "phone", 400, 50) == 450
+    assert desk.courier.extend(INBOX, "a", "l1", "phone", 10**12, 50) == 550
+    assert desk.courier.next_deadline_ms() == 550
+    with pytest.raises(UnknownLease):
+        desk.courier.extend(INBOX, "a", "l9", "phone", 400, 50)
+
+
+def test_nack_goes_to_the_tail() -> None:
+    desk = Desk()
+    desk.offer("a", "b")
+    desk.read("sub", 1)
+    desk.pump()
+    desk.courier.nack(INBOX, "a", "l1", "phone", 0, 0)
+    desk.courier.grant("sub", 2)
+    assert desk.names() == ["b", "a"]
+
+
+def test_a_delayed_nack_waits_for_its_time() -> None:
+    desk = Desk()
+    desk.offer("a")
+    desk.read("sub", 2)
+    desk.pump()
+    desk.courier.nack(INBOX, "a", None, None, 30, 10)
+    desk.now_ms = 39
+    assert desk.names() == []
+    assert desk.courier.next_deadline_ms() == 40
+    desk.now_ms = 40
+    assert desk.names() == ["a"]
+
+
+def test_an_item_offered_for_later_waits_for_its_time() -> None:
+    desk = Desk()
+    desk.read("sub", 1)
+    desk.courier.offer(INBOX, Item("a", 2, ready_at_ms=25), 0)
+    assert desk.names() == []
+    desk.now_ms = 25
+    assert desk.names() == ["a"]
+
+
+def test_an_item_nobody_can_digest_is_given_up() -> None:
+    desk = Desk(max_deliveries=2)
+    desk.read("sub", 9)
+    desk.offer("a")
+    desk.pump()
+    desk.courier.nack(INBOX, "a", "l1", "phone", 0, 0)
+    desk.pump()
+    desk.courier.nack(INBOX, "a", "l2", "phone", 5_000, 1)
+    assert desk.courier.next_deadline_ms() == 1
+    pumped = desk.courier.pump(1, lambda: "never")
+    assert pumped.exhausted == [(INBOX, Item("a", 2, deliveries=2))]
+    assert pumped.hand_overs == []
+    assert desk.courier.stats(INBOX).depth == 0
+
+
+def test_expiry_of_the_last_delivery_gives_up_too() -> None:
+    desk = Desk(max_deliveries=1)
+    desk.read("sub", 9)
+    desk.offer("a")
+    desk.pump()
+    assert desk.courier.pump(100, lambda: "never").exhausted == [(INBOX, Item("a", 2, deliveries=1))]
+
+
+def test_a_session_resumes_its_lease_without_credit_or_a_new_count() -> None:
+    desk = Desk()
+    desk.read("first", 1)
+    desk.offer("a")
+    desk.pump()
+    desk.courier.unsubscribe("first", 10)
+    resumed = desk.courier.subscribe("second", INBOX, "phone")
+    assert resumed == [HandOver("second", INBOX, "a", "l1", "phone", 1, resumed=True)]
+    assert desk.courier.ack(INBOX, "a", "l1", "phone").id == "a"
+
+
+def test_another_session_gets_nothing_before_the_lease_runs_out() -> None:
+    desk = Desk()
+    desk.read("first", 1)
+    desk.offer("a")
+    desk.pump()
+    desk.courier.unsubscribe("first", 10)
+    assert desk.read("other", 5, session="laptop") == []
+    assert desk.names() == []
+    with pytest.raises(UnknownLease):
+        desk.courier.ack(INBOX, "a", "l1", "laptop")
+    desk.now_ms = 100
+    assert desk.pump() == [HandOver("other", INBOX, "a", "l2", "laptop", 2)]
+
+
+def test_a_lease_that_survived_a_restart_has_its_full_term_and_its_count() -> None:
+    desk = Desk()
+    desk.now_ms = 1_000
+    desk.courier.restore(INBOX, Item("a", 2, deliveries=2), "old", "phone", 1_000)
+    assert desk.courier.next_deadline_ms() == 1_100
+    assert desk.read("sub", 1) == [HandOver("sub", INBOX, "a", "old", "phone", 2, resumed=True)]
+    desk.now_ms = 1_100
+    assert desk.pump() == [HandOver("sub", INBOX, "a", "l1", "phone", 3)]
+
+
+def test_what_was_accepted_before_a_restart_fits_even_under_a_lower_limit() -> None:
+    desk = Desk(max_depth=1)
+    for name in "abc":
+        desk.courier.readmit(INBOX, Item(name, 2), 0)
+    desk.read("sub", 9)
+    assert desk.names() == ["a", "b", "c"]
+
+
+def test_a_reader_without_session_returns_its_items_when_it_leaves() -> None:
+    desk = Desk()
+    desk.read("lone", 1, session=None)
+    desk.offer("a")
+    desk.pump()
+    desk.courier.unsubscribe("lone", 5)
+    desk.read("other", 1, session=None)
+    assert desk.pump() == [HandOver("other", INBOX, "a", "l2", None, 2)]
+
+
+def test_the_newer_connection_of_a_session_takes_over() -> None:
+    desk = Desk()
+    desk.read("half-open", 5)
+    assert desk.read("fresh", 1) == []
+    desk.offer("a")
+    assert [given.subscriber for given in desk.pump()] == ["fresh"]
+    with pytest.raises(Conflict):
+        desk.courier.grant("half-open", 1)
+    desk.courier.unsubscribe("half-open", 0)
+    desk.courier.grant("fresh", 1)
+    desk.offer("b")
+    assert desk.names() == ["b"]
+
+
+def test_sessions_of_one_name_on_two_streams_do_not_meet() -> None:
+    desk = Desk()
+    desk.courier.open("agents/bob/inbox")
+    desk.read("jen", 1)
+    desk.courier.subscribe("bob", "agents/bob/inbox", "phone")
+    desk.courier.grant("jen", 1)
+    desk.offer("a")
+    assert [given.subscriber for given in desk.pump()] == ["jen"]
+
+
+def test_a_subscriber_id_is_taken_once() -> None:
+    desk = Desk()
+    desk.read("sub", 1)
+    with pytest.raises(Conflict):
+        desk.courier.subscribe("sub", INBOX, "laptop")
+
+
+@pytest.mark.parametrize("credit", [0, -1, True, 1.0, float("nan"), float("inf"), "1", None, 2**63])
+def test_only_positive_whole_numbers_are_credit(credit: object) -> None:
+    desk = Desk()
+    desk.courier.subscribe("sub", INBOX, "phone")
+    with pytest.raises(InvalidCredit):
+        desk.courier.grant("sub", credit)  # type: ignore[arg-type]
+    desk.offer("a")
+    assert desk.pump() == []
+
+
+def test_unused_credit_is_bounded() -> None:
+    desk = Desk(credit_max=10)
+    desk.read("sub", 6)
+    with pytest.raises(InvalidCredit):
+        desk.courier.grant("sub", 5)
+    desk.courier.grant("sub", 4)
+    desk.offer(*"abcdefghijkl")
+    assert len(desk.pump()) == 10
+    desk.courier.grant("sub", 10)
+    assert desk.names() == ["k", "l"]
+
+
+@pytest.mark.parametrize("readers", [2, 7])
+def test_readers_that_grant_one_at_a_time_are_served_in_turn(readers: int) -> None:
+    desk, shares = Desk(), dict[str, int]()
+    for reader in range(readers):
+        desk.read(f"r{reader}", 1, session=f"s{reader}")
+    for place in range(readers * 10):
+        desk.offer(f"e{place}")
+        for given in desk.pump():
+            desk.courier.ack(INBOX, given.item_id, given.lease_id, given.session)
+            desk.courier.grant(given.subscriber, 1)
+            shares[given.subscriber] = shares.get(given.subscriber, 0) + 1
+    assert shares == {f"r{reader}": 10 for reader in range(readers)}
+
+
+def test_a_cancelled_item_is_gone_wherever_it_was() -> None:
+    desk = Desk()
+    desk.read("sub", 1)
+    desk.offer("flying", "waiting")
+    desk.courier.offer(INBOX, Item("delayed", 2, ready_at_ms=50), 0)
+    desk.pump()
+    for name in ("flying", "waiting", "delayed", "never"):
+        desk.courier.discard(INBOX, name)
+    desk.courier.discard("no such stream", "flying")
+    desk.courier.grant("sub", 5)
+    desk.now_ms = 1_000
+    assert desk.pump() == []
+    assert desk.courier.next_deadline_ms() is None
+    assert desk.courier.stats(INBOX).oldest_at_ms is None
+    with pytest.raises(UnknownLease):
+        desk.courier.ack(INBOX, "flying", "l1", "phone")
+
+
+def test_a_stream_that_nobody_opened_is_unknown() -> None:
+    courier = Courier(CourierLimits())
+    assert courier.has_room("x", 4)
+    for call in (
+        lambda: courier.subscribe("sub", "x", "phone"),
+        lambda: courier.ack("x", "a", None, None),
+        lambda: courier.nack("x", "a", None, None, 0, 0),
+        lambda: courier.extend("x", "a", None, None, 1, 0),
+        lambda: courier.stats("x"),
+    ):
+        with pytest.raises(UnknownStream):
+            call()
+
+
+def test_totals_tell_what_happened() -> None:
+    desk = Desk()
+    desk.read("sub", 9)
+    desk.offer("a", "b")
+    desk.pump()
+    desk.courier.nack(INBOX, "a", "l1", "phone", 0, 0)
+    desk.courier.ack(INBOX, "b", "l2", "phone")
+    desk.pump()
+    totals = desk.courier.stats(INBOX).totals
+    assert (totals.offered, totals.handed, totals.acked, totals.nacked, totals.redelivered) == (2, 3, 1, 1, 1)

@@ -1,0 +1,201 @@
+"""Any order of calls: nothing lost, nothing twice in flight, nobody handed more than it granted."""
+
+from itertools import count
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from gateway.courier.courier import Courier
+from gateway.courier.errors import Conflict, StreamFull, UnknownLease
+from gateway.courier.item import HandOver, Item
+from gateway.courier.limits import CourierLimits
+
+LIMITS = CourierLimits(max_depth=12, lease_ms=100, max_deliveries=3, credit_max=20)
+STREAMS = st.sampled_from(["one", "two"])
+READERS = st.sampled_from(["r1", "r2", "r3", "r4"])
+SESSIONS = st.sampled_from(["phone", "laptop", None])
+
+
+class CourierMachine(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.courier = Courier(LIMITS)
+        for stream in ("one", "two"):
+            self.courier.open(stream)
+        self.now_ms = 0
+        self.ids = count(1)
+        self.lease_ids = count(1)
+        self.held: dict[tuple[str, str], Item] = {}
+        self.leased: dict[tuple[str, str], HandOver] = {}
+        self.expiry: dict[tuple[str, str], int] = {}
+        self.credit: dict[str, int] = {}
+        self.reads: dict[str, tuple[str, str | None]] = {}
+        self.straight: dict[tuple[str, int], list[str]] = {}
+        """Items never handed over, by stream and priority, as they were offered."""
+
+    @rule(stream=STREAMS, priority=st.integers(0, 4), delay=st.sampled_from([0, 0, 0, 40]))
+    def offer(self, stream: str, priority: int, delay: int) -> None:
+        item = Item(f"e{next(self.ids)}", priority, self.now_ms + delay if delay else 0)
+        of_stream = sum(name == stream for name, _ in self.held)
+        if of_stream >= LIMITS.room_for(priority):
+            assert not self.courier.has_room(stream, priority)
+            with pytest.raises(StreamFull):
+                self.courier.offer(stream, item, self.now_ms)
+            return
+        assert self.courier.has_room(stream, priority)
+        self.courier.offer(stream, item, self.now_ms)
+        self.held[stream, item.id] = item
+        if not delay:
+            self.straight.setdefault((stream, priority), []).append(item.id)
+
+    @precondition(lambda self: self.held)
+    @rule(data=st.data())
+    def offer_again(self, data: st.DataObject) -> None:
+        stream, name = data.draw(st.sampled_from(sorted(self.held)))
+        with pytest.raises((Conflict, StreamFull)):
+            self.courier.offer(stream, Item(name, 0), self.now_ms)
+
+    @rule(reader=READERS, stream=STREAMS, session=SESSIONS)
+    def subscribe(self, reader: str, stream: str, session: str | None) -> None:
+        if reader in self.reads:
+            with pytest.raises(Conflict):
+                self.courier.subscribe(reader, stream, session)
+            return
+        resumed = self.courier.subscribe(reader, stream, session)
+        for other, place in list(self.reads.items()):
+            if session is not None and place == (stream, session):
+                del self.reads[other], self.credit[other]
+        self.reads[reader], self.credit[reader] = (stream, session), 0
+        theirs = [
+            given for given in self.leased.values() if (given.stream, given.session) == (stream, session)
+        ]
+        expected = [] if session is None else theirs
+        assert {(g.item_id, g.lease_id, g.delivery_count) for g in resumed} == {
+            (g.item_id, g.lease_id, g.delivery_count) for g in expected
+        }
+        assert all(given.resumed and given.subscriber == reader for given in resumed)
+
+    @rule(reader=READERS)
+    def unsubscribe(self, reader: str) -> None:
+        self.courier.unsubscribe(reader, self.now_ms)
+        stream_session = self.reads.pop(reader, None)
+        self.credit.pop(reader, None)
+        if stream_session is not None and stream_session[1] is None:
+            for key in [key for key, given in self.leased.items() if given.subscriber == reader]:
+                self._unlease(key)
+
+    @rule(reader=READERS, credit=st.integers(1, 15))
+    def grant(self, reader: str, credit: int) -> None:
+        if reader not in self.reads or self.credit[reader] + credit > LIMITS.credit_max:
+            return
+        self.courier.grant(reader, credit)
+        self.credit[reader] += credit
+
+    @precondition(lambda self: self.leased)
+    @rule(data=st.data(), answer=st.sampled_from(["ack", "nack", "delayed nack", "extend", "wrong lease"]))
+    def answer(self, data: st.DataObject, answer: str) -> None:
+        key = data.draw(st.sampled_from(sorted(self.leased)))
+        given = self.leased[key]
+        match answer:
+            case "ack":
+                item = self.courier.ack(*key, given.lease_id, given.session)
+                assert item.deliveries == given.delivery_count
+                del self.held[key]
+                self._unlease(key)
+                with pytest.raises(UnknownLease):
+                    self.courier.ack(*key, given.lease_id, given.session)
+            case "nack":
+                self.courier.nack(*key, given.lease_id, given.session, 0, self.now_ms)
+                self._unlease(key)
+            case "delayed nack":
+                self.courier.nack(*key, given.lease_id, given.session, 60, self.now_ms)
+                self._unlease(key)
+            case "extend":
+                self.expiry[key] = self.courier.extend(*key, given.lease_id, given.session, 200, self.now_ms)
+                assert self.expiry[key] == self.now_ms + 200
+            case _:
+                with pytest.raises(UnknownLease):
+                    self.courier.ack(*key, given.lease_id + "x", given.session)
+
+    @precondition(lambda self: self.held)
+    @rule(data=st.data())
+    def discard(self, data: st.DataObject) -> None:
+        key = data.draw(st.sampled_from(sorted(self.held)))
+        self.courier.discard(*key)
+        for line in self.straight.values():
+            if key[1] in line:
+                line.remove(key[1])
+        del self.held[key]
+        self._unlease(key)
+
+    @rule(passed=st.sampled_from([0, 1, 30, 100, 250]))
+    def pump(self, passed: int) -> None:
+        self.now_ms += passed
+        pumped = self.courier.pump(self.now_ms, lambda: f"l{next(self.lease_ids)}")
+        for key in [key for key, at_ms in self.expiry.items() if at_ms <= self.now_ms]:
+            self._unlease(key)
+        for stream, item in pumped.exhausted:
+            assert item.deliveries == LIMITS.max_deliveries
+            assert (stream, item.id) not in self.leased
+            del self.held[stream, item.id]
+        for given in pumped.hand_overs:
+            self._handed(given)
+        deadline = self.courier.next_deadline_ms()
+        assert deadline is None or deadline > self.now_ms
+        self._nobody_waits_beside_credit()
+
+    def _handed(self, given: HandOver) -> None:
+        key = (given.stream, given.item_id)
+        assert key in self.held
+        assert key not in self.leased
+        assert self.reads[given.subscriber] == (given.stream, given.session)
+        assert 1 <= given.delivery_count <= LIMITS.max_deliveries
+        self.credit[given.subscriber] -= 1
+        assert self.credit[given.subscriber] >= 0
+        self.leased[key], self.expiry[key] = given, self.now_ms + LIMITS.lease_ms
+        line = self.straight.get((given.stream, self.held[key].priority), [])
+        if given.item_id in line:
+            assert line.pop(0) == given.item_id, "first come, first served within a priority"
+
+    def _nobody_waits_beside_credit(self) -> None:
+        for reader, (stream, _) in self.reads.items():
+            if self.credit[reader]:
+                assert not any(line for (name, _), line in self.straight.items() if name == stream)
+
+    def _unlease(self, key: tuple[str, str]) -> None:
+        self.leased.pop(key, None)
+        self.expiry.pop(key, None)
+
+    @invariant()
+    def every_item_is_accounted_for(self) -> None:
+        for stream in ("one", "two"):
+            stats = self.courier.stats(stream)
+            assert stats.in_flight == sum(name == stream for name, _ in self.leased)
+            assert stats.depth + stats.in_flight == sum(name == stream for name, _ in self.held)
+
+    @invariant()
+    def a_lease_has_a_deadline(self) -> None:
+        if self.expiry:
+            deadline = self.courier.next_deadline_ms()
+            assert deadline is not None
+            assert deadline <= min(self.expiry.values())
+
+    def teardown(self) -> None:
+        """Everything still held can be drained: nothing is stuck in a place without a way out."""
+        for reader in list(self.reads):
+            self.unsubscribe(reader)
+        self.now_ms += 1_000
+        drained: set[tuple[str, str]] = set()
+        for stream in ("one", "two"):
+            self.courier.subscribe(f"drain-{stream}", stream, None)
+            self.courier.grant(f"drain-{stream}", LIMITS.credit_max)
+        pumped = self.courier.pump(self.now_ms, lambda: f"l{next(self.lease_ids)}")
+        drained.update((stream, item.id) for stream, item in pumped.exhausted)
+        drained.update((given.stream, given.item_id) for given in pumped.hand_overs)
+        assert drained == set(self.held)
+
+
+TestCourierMachine = CourierMachine.TestCase
+TestCourierMachine.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
