@@ -1,0 +1,214 @@
+"""The lake: collected outboxes as Parquet files whose names say how far collecting came.
+
+A file is written beside its place, synced, renamed and its directory synced. Nothing else is committed
+anywhere, so a crash at any step repeats a page and changes nothing. Each file carries the signed checkpoint
+that it ends in: the next page must follow on from it, and anybody with the node's key can check it again.
+"""
+
+import fcntl
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from outbox.chain import Checkpoint, Head, Verify, check_signature, genesis
+from outbox.errors import BadCheckpoint, StorageFailed
+from outbox.ids import NodeId, Seq
+from outbox.records import Identity, Quarantined
+from spark.errors import LakeBusy, LakeDamaged
+from spark.layout import EVENTS, QUARANTINE, STREAMS_GLOB, Span, covering, stream_dir, stream_of
+from spark.schema import EventRow, arrow_schema
+
+_CHECKPOINT = b"mesh.checkpoint"
+_RESTORE = "move the file away: the next collect reads its entries again"
+
+_QUARANTINE_SCHEMA = pa.schema(
+    [
+        pa.field("seq", pa.int64(), nullable=False),
+        pa.field("reason", pa.string(), nullable=False),
+        pa.field("header", pa.binary(), nullable=False),
+        pa.field("body", pa.binary(), nullable=False),
+    ]
+)
+
+
+class Fault(msgspec.Struct, frozen=True):
+    """One thing that ``Lake.verify`` found wrong."""
+
+    path: str
+    problem: str
+
+
+class Verified(msgspec.Struct, frozen=True):
+    """What ``Lake.verify`` saw."""
+
+    files: int
+    rows: int
+    faults: tuple[Fault, ...]
+
+
+class Lake:
+    """One directory of collected events. One writer at a time (``lock``), any number of readers."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Hold the lake for writing. Raises LakeBusy, StorageFailed."""
+        with _disk_errors():
+            self.root.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(self.root / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            self._claim(descriptor)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def _claim(self, descriptor: int) -> None:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise LakeBusy(f"another process is collecting into {self.root}", hint="wait for it") from None
+
+    def cursor(self, stream: Identity) -> Head:
+        """How far this outbox is collected; its genesis when nothing is. Raises LakeDamaged."""
+        directory = self._stream(EVENTS, stream)
+        spans = _spans(directory)
+        if not spans:
+            return genesis(stream.mesh, stream.node, stream.epoch)
+        path = directory / spans[-1].file_name
+        checkpoint = _checkpoint_of(path)
+        if (checkpoint.mesh, checkpoint.node, checkpoint.epoch, checkpoint.seq) != (
+            stream.mesh,
+            stream.node,
+            stream.epoch,
+            spans[-1].last,
+        ):
+            raise LakeDamaged(f"{path} ends in a checkpoint of another stream or place", hint=_RESTORE)
+        return checkpoint.head
+
+    def commit(
+        self, stream: Identity, checkpoint: Checkpoint, rows: Sequence[EventRow], bad: Sequence[Quarantined]
+    ) -> Path:
+        """Add the rows of consecutive entries that end in this checkpoint. Raises StorageFailed.
+
+        The quarantine goes first: once the rows are there nobody reads these entries again.
+        """
+        span = Span(Seq(rows[0].seq), checkpoint.seq)
+        with _disk_errors():
+            if bad:
+                _write(self._stream(QUARANTINE, stream) / span.file_name, _quarantine_table(bad))
+            path = self._stream(EVENTS, stream) / span.file_name
+            table = pa.Table.from_pylist([msgspec.to_builtins(row) for row in rows], schema=arrow_schema())
+            vouched = {_CHECKPOINT: msgspec.json.encode(checkpoint)}
+            _write(path, table.replace_schema_metadata(vouched))
+        return path
+
+    def verify(self, key_of: Callable[[NodeId], Verify | None]) -> Verified:
+        """Read every file again: checksums, names, order, holes, and signatures where a key is known."""
+        files, rows = 0, 0
+        faults: list[Fault] = []
+        for directory in sorted((self.root / EVENTS).glob(STREAMS_GLOB)):
+            due = Seq(1)
+            for span in _spans(directory):
+                path = directory / span.file_name
+                problem = _problem(path, span, key_of) or _gap(span, due)
+                if problem:
+                    faults.append(Fault(str(path.relative_to(self.root)), problem))
+                files, rows, due = files + 1, rows + span.last - span.first + 1, Seq(span.last + 1)
+        return Verified(files, rows, tuple(faults))
+
+    def _stream(self, table: str, stream: Identity) -> Path:
+        return self.root / table / stream_dir(stream.node, stream.epoch)
+
+
+def _spans(directory: Path) -> list[Span]:
+    return covering(path.name for path in directory.glob("seq-*.parquet"))
+
+
+def _write(path: Path, table: pa.Table) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for left_over in path.parent.glob(".*.tmp"):
+        left_over.unlink()
+    temporary = path.with_name(f".{path.name}.tmp")
+    with temporary.open("wb") as file:
+        pq.write_table(table, file, compression="zstd", write_page_checksum=True)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.rename(path)
+    _sync_directories(path.parent)
+
+
+def _sync_directories(directory: Path) -> None:
+    """Make new names durable: the file's and those of directories just made (node, version, table)."""
+    for place in (directory, *list(directory.parents)[:4]):
+        descriptor = os.open(place, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _quarantine_table(bad: Sequence[Quarantined]) -> pa.Table:
+    columns = {
+        "seq": [entry.seq for entry in bad],
+        "reason": [entry.reason for entry in bad],
+        "header": [entry.header for entry in bad],
+        "body": [entry.body for entry in bad],
+    }
+    return pa.table(columns, schema=_QUARANTINE_SCHEMA)
+
+
+def _checkpoint_of(path: Path) -> Checkpoint:
+    try:
+        metadata = pq.read_schema(path).metadata or {}
+        return msgspec.json.decode(metadata[_CHECKPOINT], type=Checkpoint)
+    except (pa.ArrowException, OSError, KeyError, msgspec.MsgspecError) as error:
+        raise LakeDamaged(f"{path} cannot be read: {_first_line(error)}", hint=_RESTORE) from None
+
+
+def _problem(path: Path, span: Span, key_of: Callable[[NodeId], Verify | None]) -> str | None:
+    try:
+        checkpoint = _checkpoint_of(path)
+        table = pq.read_table(path, partitioning=None, page_checksum_verification=True)
+    except (LakeDamaged, pa.ArrowException, OSError) as error:
+        return _first_line(error)
+    if table.schema.names != arrow_schema().names:
+        return "it has other columns than this version writes"
+    if table["seq"].to_pylist() != list(range(span.first, span.last + 1)):
+        return "its rows are not the entries that its name promises"
+    streams = set(zip(table["sourceNodeId"].to_pylist(), table["epoch"].to_pylist(), strict=True))
+    if streams != {stream_of(path.parent)} or checkpoint.seq != span.last:
+        return "it holds another stream than its directory says"
+    return _bad_signature(checkpoint, key_of(checkpoint.node))
+
+
+def _bad_signature(checkpoint: Checkpoint, verify: Verify | None) -> str | None:
+    if verify is None:
+        return None
+    try:
+        check_signature(checkpoint, checkpoint.mesh, checkpoint.node, verify)
+    except BadCheckpoint as error:
+        return str(error)
+    return None
+
+
+def _gap(span: Span, due: Seq) -> str | None:
+    return None if span.first <= due else f"entries {due} to {span.first - 1} are missing before it"
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]
+
+
+@contextmanager
+def _disk_errors() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StorageFailed(f"the lake cannot be written: {error}", hint="is the disk full?") from error

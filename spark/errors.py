@@ -1,0 +1,64 @@
+"""Every error of the lake and of the report job, as branches of the mesh's tree.
+
+::
+
+    MeshError
+    ├── CallerError
+    │   └── LakeEmpty        lake_empty      there is nothing to report on
+    └── WorldError
+        ├── LakeDamaged      lake_damaged    a file is not what its name says
+        ├── LakeBusy         lake_busy       another collector writes to it
+        ├── SparkMissing     spark_missing   the optional parts are not installed
+        ├── JavaMissing      java_missing    no Java that Spark can use
+        └── SparkFailed      spark_failed    the job itself failed
+"""
+
+from outbox.errors import CallerError, WorldError
+
+
+class LakeEmpty(CallerError):
+    """No collected events are there."""
+
+    code = "lake_empty"
+
+
+class LakeDamaged(WorldError):
+    """A file of the lake cannot be read, or does not hold what its name promises."""
+
+    code = "lake_damaged"
+    retryable = False
+
+
+class LakeBusy(WorldError):
+    """Another process is collecting into this lake."""
+
+    code = "lake_busy"
+
+
+class SparkMissing(WorldError):
+    """PySpark or pyarrow is not installed."""
+
+    code = "spark_missing"
+    retryable = False
+
+    def __init__(self, what: str) -> None:
+        super().__init__(what, hint='install them with: pip install "gateway-mesh[spark]"')
+
+
+class JavaMissing(WorldError):
+    """No Java of version 17 or later was found."""
+
+    code = "java_missing"
+    retryable = False
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            what,
+            hint='pip install "gateway-mesh[spark]" (brings one), or install a JDK >= 17 and set JAVA_HOME',
+        )
+
+
+class SparkFailed(WorldError):
+    """Spark gave up; its log has the details."""
+
+    code = "spark_failed"

@@ -1,0 +1,46 @@
+"""Every bound of the lake and of the report, with its reason."""
+
+FILE_ROWS_MAX = 20_000
+"""Rows that make a full lake file: about 40 MB while it is being built, and quick to list."""
+
+TEXT_MAX = 500
+"""Characters kept of an error or a reason; the whole text stays in the outbox."""
+
+COUNT_MAX = 2**31 - 1
+"""Attempts and deliveries above this are nonsense from a stranger and no reader's integer."""
+
+CREATED_AT_MIN_MS = 1_577_836_800_000
+"""2020-01-01: before this project; an earlier time is a clock that was never set."""
+
+CREATED_AHEAD_MS_MAX = 24 * 3600 * 1000
+"""A day: more than any time zone mistake of a clock that is otherwise right."""
+
+JAVA_VERSION_MIN = 17
+"""The oldest Java that Spark 4 runs on."""
+
+JAVA_CHECK_S = 20
+"""``java -version`` takes 0.1 s; a broken launcher may hang."""
+
+SMALL_LAKE_BYTES = 64 * 1024 * 1024
+"""Below this the optimising JIT compiler costs more than it brings, so it stays off."""
+
+SAMPLES_MAX = 40
+"""Incidents shown in the HTML report, worst first; Parquet has all of them."""
+
+INCIDENTS_JSON_MAX = 1000
+"""Incidents listed in ``incidents.json``."""
+
+ROUTES_MAX = 15
+"""Routes in the table of the slowest: a screenful."""
+
+AGENTS_MAX = 15
+"""Agents in the latency chart: a screenful."""
+
+FLOWS_MAX = 24
+"""Ribbons between nodes; more cannot be told apart."""
+
+BUCKETS_MAX = 60
+"""Columns of the chart over time: wide enough to touch on a phone's screen."""
+
+NAME_CHARS_MAX = 63
+"""Longest node or agent name that is shown; the envelope allows no more."""

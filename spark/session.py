@@ -1,0 +1,141 @@
+"""Starts Spark on this machine, and nothing else: no cluster, no web page, no port beyond loopback.
+
+The launcher and the JVM write to ``spark.log``, so that the terminal belongs to the caller.
+"""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from spark.errors import SparkFailed, SparkMissing
+from spark.java import find_java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_LOG4J = """rootLogger.level = warn
+rootLogger.appenderRef.file.ref = stderr
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = %d{yyyy-MM-dd'T'HH:mm:ss.SSSXXX} %p %c{1}: %m%n%ex
+"""
+
+_SETTINGS = {
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    # Keys are near unique: aggregating before the exchange only sorts for nothing.
+    "spark.sql.execution.bypassPartialAggregation": "true",
+    # Percentiles of many routes: stay in memory instead of sorting from the 129th route on.
+    "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "20000",
+}
+
+_SMALL = "-XX:TieredStopAtLevel=1"
+
+
+class Setup:
+    """How to start: where files may go and how much there is to do."""
+
+    def __init__(
+        self,
+        scratch: Path,
+        cache: Path,
+        *,
+        master: str = "local[*]",
+        partitions: int = 8,
+        small: bool = False,
+    ) -> None:
+        self.scratch = scratch
+        """For the log and for what Spark spills; the caller's to remove."""
+        self.cache = cache
+        """For the Java shim; kept from run to run."""
+        self.master = master
+        self.partitions = partitions
+        self.small = small
+        """Little data: start quickly rather than run fast."""
+
+    @property
+    def log(self) -> Path:
+        """Where Spark and the JVM write."""
+        return self.scratch / "spark.log"
+
+
+@contextmanager
+def spark_session(setup: Setup) -> Iterator["SparkSession"]:
+    """A session that is stopped at the end.
+
+    Sets ``JAVA_HOME`` and ``PYSPARK_PYTHON`` of this process, which is how Spark's launcher is told.
+    Raises SparkMissing, JavaMissing, SparkFailed.
+    """
+    java = find_java(os.environ, setup.cache)
+    os.environ["JAVA_HOME"] = str(java.home)
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # else workers take whatever python3 is on PATH
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    setup.scratch.mkdir(parents=True, exist_ok=True)
+    session = _start(setup)
+    try:
+        yield session
+    finally:
+        session.stop()
+
+
+def _start(setup: Setup) -> "SparkSession":
+    try:
+        from pyspark.errors import PySparkException
+        from pyspark.sql import SparkSession
+    except ImportError as error:
+        raise SparkMissing(f"Spark is not installed: {error}") from None
+    builder = SparkSession.builder.master(setup.master).appName("gateway-report")
+    for key, value in _settings(setup).items():
+        builder = builder.config(key, value)
+    try:
+        with _output_to(setup.log):
+            return builder.getOrCreate()
+    except (PySparkException, OSError) as error:
+        raise SparkFailed(f"Spark did not start: {first_line(error)}", hint=f"see {setup.log}") from None
+
+
+def _settings(setup: Setup) -> dict[str, str]:
+    log4j = setup.scratch / "log4j2.properties"
+    log4j.write_text(_LOG4J)
+    options = f"-Dlog4j2.configurationFile={log4j.as_uri()} -Dderby.system.home={setup.scratch}"
+    return _SETTINGS | {
+        "spark.driver.extraJavaOptions": f"{options} {_SMALL}" if setup.small else options,
+        "spark.local.dir": str(setup.scratch),
+        "spark.sql.warehouse.dir": (setup.scratch / "warehouse").as_uri(),
+        "spark.sql.shuffle.partitions": str(setup.partitions),
+    }
+
+
+def first_line(error: Exception) -> str:
+    """Spark's errors go on for pages; their first line says it."""
+    return str(error).strip().partition("\n")[0][:300]
+
+
+@contextmanager
+def _output_to(log: Path) -> Iterator[None]:
+    """While the JVM is started, descriptors 1 and 2 are the log: it inherits them for its whole life."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    kept = os.dup(1), os.dup(2)
+    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        os.dup2(descriptor, 1)
+        os.dup2(descriptor, 2)
+        yield
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os.dup2(kept[0], 1)
+        os.dup2(kept[1], 2)
+        for left in (descriptor, *kept):
+            os.close(left)
