@@ -1,4 +1,4 @@
-"""The shape of the code is a test: every module has a place, every core its partner, nothing outgrows its name.
+"""The shape of the code is a test: every module has a place, every core its partner.
 
 Layers, cycles and what cores may import are import-linter's contracts in ``pyproject.toml`` (``make check``);
 here stands what it cannot see. A module is a *core* (named in the contract ``cores``) or a *shell* (named in
@@ -129,7 +129,7 @@ def test_every_except_names_what_it_expects(path: Path) -> None:
 
 @pytest.mark.parametrize("core", CORES)
 def test_cores_do_not_ask_the_time(core: str) -> None:
-    """``datetime`` is fine for arithmetic; import-linter keeps out ``time``, this keeps out the clock behind it."""
+    """``datetime`` is fine for arithmetic; this keeps out the clock behind it."""
     clocks = {"now", "utcnow", "today"}
     asks = [
         node.lineno

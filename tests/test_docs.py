@@ -1,0 +1,164 @@
+"""The documents are tested: links lead somewhere, commands exist, and the protocol page is true."""
+
+import ast
+import importlib.util
+import re
+import tomllib
+from functools import cache
+from itertools import chain
+from pathlib import Path
+from types import ModuleType
+
+import msgspec
+import pytest
+
+from outbox import envelope
+from outbox.errors import CallerError, MeshError, PeerError, WorldError
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+PROTOCOL = ROOT / "docs" / "PROTOCOL.md"
+RECORDS = ["Event", "Trace", "RouteDecision", "Ack", "DeadLetter", "Signal", "Header"]
+
+_LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+_MAKE = re.compile(r"\bmake ([a-z][a-z-]*)")
+_CODE = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
+_CELL = re.compile(r"`([A-Za-z]+)`")
+
+
+def page_name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@cache
+def renderer() -> ModuleType:
+    """The script that writes the tables: scripts are no package, so it is loaded by its path."""
+    spec = importlib.util.spec_from_file_location("render_protocol", ROOT / "scripts" / "render_protocol.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def errors() -> list[type[MeshError]]:
+    return list(renderer().error_classes())
+
+
+def anchors(page: Path) -> set[str]:
+    titles = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^a-z0-9 _-]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_every_relative_link_leads_to_a_file_or_a_heading(page: Path) -> None:
+    broken = []
+    for link in _LINK.findall(page.read_text()):
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        if not target.exists() or (anchor and target.suffix == ".md" and anchor not in anchors(target)):
+            broken.append(link)
+    assert not broken
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_every_make_target_that_a_page_names_exists(page: Path) -> None:
+    targets = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = {target for code in _CODE.findall(page.read_text()) for target in _MAKE.findall(code)}
+    assert named <= targets
+
+
+def test_every_make_target_says_what_it_does() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    phony = re.search(r"^\.PHONY: (.+)$", makefile, re.MULTILINE)
+    assert phony is not None
+    documented = set(re.findall(r"^([a-z][a-z-]*):.*## ", makefile, re.MULTILINE))
+    assert documented == set(phony[1].split())
+
+
+def test_the_tables_made_from_the_code_are_fresh() -> None:
+    page = PROTOCOL.read_text()
+    assert renderer().rendered(page) == page, "run: make docs"
+
+
+def test_every_made_table_is_on_the_page() -> None:
+    on_page = set(re.findall(r"<!-- made from the code: (\w+) -->", PROTOCOL.read_text()))
+    assert on_page == set(renderer().BLOCKS)
+
+
+@pytest.mark.parametrize("record", RECORDS)
+def test_every_field_on_the_wire_is_on_the_page_and_no_other(record: str) -> None:
+    page = PROTOCOL.read_text()
+    table = re.search(rf"<!-- fields of {record} -->\n\n((?:\|.*\n)+)", page)
+    assert table is not None
+    first_cells = [row.split("|")[1] for row in table[1].splitlines()[2:]]
+    named = [name for cell in first_cells for name in _CELL.findall(cell)]
+    fields = [field.encode_name for field in msgspec.structs.fields(getattr(envelope, record))]
+    assert sorted(named) == sorted(fields)
+
+
+def test_every_error_is_drawn_in_the_tree_of_its_package() -> None:
+    undrawn = []
+    for error in errors():
+        tree = ast.get_docstring(
+            ast.parse(Path(ROOT, *error.__module__.split(".")).with_suffix(".py").read_text())
+        )
+        line = next(
+            (line for line in (tree or "").splitlines() if re.search(rf"\b{error.__name__}\b", line)), ""
+        )
+        if not line or (not error.__subclasses__() and error.code not in line):
+            undrawn.append(f"{error.__module__}.{error.__name__}: {error.code}")
+    assert not undrawn, "\n" + "\n".join(undrawn)
+
+
+def test_no_leaf_of_the_trees_has_the_code_of_a_bare_branch() -> None:
+    bare = {branch.code for branch in (MeshError, CallerError, PeerError, WorldError)}
+    silent = [error for error in errors() if "code" not in vars(error) and not error.__subclasses__()]
+    nameless = [error.__name__ for error in silent if error.code in bare]
+    assert not nameless
+
+
+def test_errors_are_defined_in_errors_files_only() -> None:
+    names = {error.__name__ for error in errors()}
+    strays: list[str] = []
+    for package in renderer().PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            if path.name == "errors.py":
+                continue
+            classes = (
+                node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ClassDef)
+            )
+            strays += [
+                f"{page_name(path)}:{node.lineno} {node.name}"
+                for node in classes
+                if {ast.unparse(base) for base in node.bases} & (names | {"Exception"})
+            ]
+    assert not strays, "\n" + "\n".join(strays)
+
+
+def test_every_decision_is_in_the_list_of_decisions() -> None:
+    folder = ROOT / "docs" / "decisions"
+    records = {path.name for path in folder.glob("[0-9]*.md")}
+    assert set(re.findall(r"\]\((\d{4}-[^)]+)\)", (folder / "README.md").read_text())) == records
+    assert sorted(int(name[:4]) for name in records) == list(range(1, len(records) + 1))
+
+
+def test_every_dependency_has_its_reason() -> None:
+    reasons = (ROOT / "docs" / "decisions" / "0001-dependencies.md").read_text()
+    config = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    extras = config["project"]["optional-dependencies"].values()
+    groups = config["dependency-groups"].values()
+    declared = [*config["project"]["dependencies"], *chain(*extras), *chain(*groups)]
+    names = {re.split(r"[\[=<>]", requirement)[0] for requirement in declared}
+    assert not {name for name in names if not re.search(rf"(\| |`){re.escape(name)}( |`)", reasons)}
+
+
+def test_no_lock_file_names_an_index_or_a_place_on_a_machine() -> None:
+    for lock in (*ROOT.glob("requirements*.lock"), ROOT / "tests" / "interop" / "package-lock.json"):
+        text = lock.read_text()
+        assert "index-url" not in text
+        assert "find-links" not in text
+        assert '"resolved"' not in text
+        assert "file:" not in text
