@@ -1,7 +1,8 @@
 """The hash chain over an outbox and the signed checkpoints that end each batch.
 
 ``leaf = SHA-256(SHA-256(header) || SHA-256(body))`` and ``hash = SHA-256(previous hash || leaf)``, from a
-genesis of mesh, node and epoch. Hashing the halves apart lets a reader check an entry whose body did not travel.
+genesis of mesh, node and epoch. Hashing the halves apart lets a reader check an entry whose body did not
+travel.
 
 A checkpoint is signed raw (Ed25519) over a domain-separated text, so that a signature of one kind can never
 pass as another: the node key also signs JWS, whose signing input always begins with ``eyJ``.

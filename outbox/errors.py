@@ -9,6 +9,9 @@
     │   ├── TooLarge               too_large
     │   ├── UnknownRecipient       unknown_recipient
     │   ├── IdempotencyConflict    idempotency_conflict
+    │   ├── HopLimit               hop_limit
+    │   ├── NameTaken              name_taken
+    │   ├── NotFound               not_found
     │   └── CursorError
     │       ├── ForeignEpoch       foreign_epoch
     │       ├── CursorPastEnd      cursor_past_end
@@ -87,6 +90,24 @@ class IdempotencyConflict(CallerError):
     """The idempotency key was used before for another request."""
 
     code = "idempotency_conflict"
+
+
+class HopLimit(CallerError):
+    """An answer to an answer to an answer …: agents that talk in a circle are stopped here."""
+
+    code = "hop_limit"
+
+
+class NameTaken(CallerError):
+    """Another node, or this one, has an agent of that name."""
+
+    code = "name_taken"
+
+
+class NotFound(CallerError):
+    """There is no such event, agent, invite or stream for this caller."""
+
+    code = "not_found"
 
 
 class CursorError(CallerError):

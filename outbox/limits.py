@@ -33,3 +33,31 @@ THREAD_ID_MAX = 128
 IDEMPOTENCY_KEY_MAX = 128
 TYPE_MAX = 128
 """Free-text labels of an event; they are indexed and shown in tables."""
+
+SEQ_MAX = (1 << 40) - 1
+"""Entries of one epoch: a thousand a second for 34 years. With the epoch's ordinal (20 bits) it is one key."""
+
+BACKOFF_FIRST_MS = 2_000
+BACKOFF_CAP_MS = 60_000
+ATTEMPTS_MAX = 8
+"""Eight attempts, at most 2, 4, 8 … 60 s apart: minutes of a node that answers but cannot take the event. A
+node that does not answer burns none."""
+
+ACK_TIMEOUT_MS = 10_000
+"""``accepted`` takes milliseconds; ten seconds is a link that stumbled."""
+
+WAL_BYTES = 8 * 1024 * 1024
+"""Write-ahead log grown ahead at start: a commit that overwrites in place syncs up to three times faster than
+one that extends the file. Twice the checkpoint interval, so that it does not grow again."""
+
+WAL_CHECKPOINT_PAGES = 1000
+"""4 MiB between checkpoints: stalls of about 5 ms. 4000 pages are faster on average and stall 18 ms."""
+
+BUSY_TIMEOUT_MS = 5_000
+"""How long to wait for another connection; readers never block the writer, so only a checkpoint can."""
+
+CACHE_KIB = 16 * 1024
+"""Database pages in memory; the hot ones are the ends of a few trees."""
+
+ROWS_BUFFERED_MAX = 4096
+"""Changed rows of one table held back until the commit: a few ticks' worth, some MiB with usual bodies."""

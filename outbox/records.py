@@ -71,8 +71,6 @@ class TurnState(StrEnum):
     """Handed to a session of the agent, unacknowledged."""
     DONE = "done"
     """Its terminal ACK is in the outbox (or, for a reply, the agent has acknowledged it here)."""
-    REFUSED = "refused"
-    """Never engaged: the refusal is in the outbox."""
 
 
 class Received(msgspec.Struct, frozen=True, kw_only=True):

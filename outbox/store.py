@@ -42,10 +42,11 @@ class Store(Protocol):
         ...
 
     def append(self, entries: Sequence[Entry], checkpoint: Checkpoint) -> None:
-        """Add entries that follow the head and end in this checkpoint (``checkpoint.seq == entries[-1].seq``).
+        """Add entries that follow the head and end in this checkpoint (of ``entries[-1].seq``).
 
         The header is decoded for the index: kind, event id, attempt, corrId.
-        Raises StorageFailed when they do not follow on or (event id, attempt) exists.
+        Raises StorageFailed when they do not follow on or (event id, attempt) exists; nothing but a rollback
+        is possible then.
         """
         ...
 
@@ -80,11 +81,11 @@ class Store(Protocol):
         ...
 
     def unanswered(self, node: NodeId, upto: Seq, emitted_before_ms: int, limit: int) -> list[Delivery]:
-        """``emitted`` rows routed to a node at or below a position, emitted at or before that time."""
+        """``emitted`` rows routed to a node at or below a position, emitted by that time, in order of seq."""
         ...
 
     def deliveries(self, states: Iterable[str], limit: int) -> list[Delivery]:
-        """The newest rows in any of these states."""
+        """The newest rows in any of these states, newest (by ``created_at_ms``) first."""
         ...
 
     def count_deliveries(self) -> dict[str, int]:
@@ -98,7 +99,7 @@ class Store(Protocol):
         ...
 
     def cursors(self) -> dict[NodeId, Head]:
-        """All of them."""
+        """All of them, by name."""
         ...
 
     def put_cursor(self, source: NodeId, head: Head) -> None:
@@ -118,7 +119,7 @@ class Store(Protocol):
         ...
 
     def inbox(self, agent: AgentId, *, done: bool, limit: int) -> list[Received]:
-        """An agent's rows, newest last: the unfinished ones, or with ``done`` all of them."""
+        """An agent's newest rows, newest last: the unfinished ones, or with ``done`` all of them."""
         ...
 
     def count_received(self) -> dict[str, int]:
@@ -161,4 +162,8 @@ class Store(Protocol):
 
     def put_agent(self, row: LocalAgent) -> None:
         """Insert or replace one."""
+        ...
+
+    def drop_agent(self, name: AgentId) -> None:
+        """Forget one; nothing happens when it is not there."""
         ...

@@ -1,0 +1,44 @@
+"""Changed rows of one table, held back until they are asked for by a query or the transaction commits.
+
+A tick touches the same few rows again and again (accepted, leased, processed); writing each once, many to a
+statement, is most of what makes a batch cheap.
+"""
+
+from typing import Generic
+
+from outbox.database import Database
+from outbox.limits import ROWS_BUFFERED_MAX
+from outbox.tables import Row, Table, Value, statement_sizes
+
+
+class WriteBuffer(Generic[Row]):
+    """What the open transaction has put into one table and not yet into the database."""
+
+    def __init__(self, database: Database, table: Table[Row]) -> None:
+        self._database = database
+        self._table = table
+        self._rows: dict[tuple[Value, ...], Row] = {}
+
+    def get(self, *key: Value) -> Row | None:
+        """The row that waits under this key."""
+        return self._rows.get(key)
+
+    def put(self, row: Row) -> None:
+        """Hold a row back; a later one of the same key takes its place. Raises as ``flush``."""
+        if len(self._rows) >= ROWS_BUFFERED_MAX:
+            self.flush()
+        self._rows[self._table.key_of(row)] = row
+
+    def flush(self) -> None:
+        """Write what waits, in the order in which the keys came. Raises StorageFull, StorageFailed."""
+        rows = [self._table.encode(row) for row in self._rows.values()]
+        done = 0
+        for size in statement_sizes(len(rows)):
+            values = [value for row in rows[done : done + size] for value in row]
+            self._database.execute(self._table.upsert(size), values)
+            done += size
+        self._rows.clear()
+
+    def clear(self) -> None:
+        """Forget what waits."""
+        self._rows.clear()

@@ -1,0 +1,105 @@
+"""The sender's side of one delivery: which input moves it where.
+
+Every deliverable event of the own outbox has a row that is in exactly one state. Inputs come from the other
+node's outbox (ACKs, refusals, replies), from the sender's timers (expiry, SLA) and from the sender's own
+appends (a retry). An event begins in ``emitted`` and moves until no step leads out of its state: it was
+processed, it was replied to, or it is a dead letter that both sides can see. A step that is not in the table
+changes nothing: what came (a second ACK, an ACK after the dead letter) is recorded by the caller, no more.
+
+Three rules are not visible in the table. ``LOST`` may only be said when the owner has published a cursor
+past the event and its stream was read to the head published with that cursor: silence alone proves nothing.
+``REFUSED`` is looked at before ``ACK_PROCESSED``, since a refusal travels as ``processed`` with outcome
+``refused``. ``EXPIRED`` of an accepted event is said only after a day of silence past ``expiresAt``, since
+the receiver itself ends an expired turn and says so.
+
+Source: the sender's delivery in ``docs/PROTOCOL.md``.
+"""
+
+from enum import StrEnum
+
+from outbox.kinds import RULES, Kind
+from outbox.records import DeliveryState
+
+
+class Input(StrEnum):
+    """What can happen to a delivery."""
+
+    ACK_ACCEPTED = "ack_accepted"
+    ACK_PROCESSED = "ack_processed"
+    """``processed`` with outcome ok or failed."""
+    REPLY = "reply"
+    LOST = "lost"
+    """The ACK timed out and the event was provably not accepted."""
+    REFUSED_NOT_OWNER = "refused_not_owner"
+    """The node that got it does not own the agent: route it anew."""
+    REFUSED = "refused"
+    """Refused for another reason, or there is nobody to route it to."""
+    EXPIRED = "expired"
+    EXHAUSTED = "exhausted"
+    """The last attempt that the policy allows has failed."""
+    RETRIED = "retried"
+    """The next attempt is in the outbox."""
+    SLA_BREACH = "sla_breach"
+    """Accepted, but not processed in time: an incident is opened, the obligation stays."""
+
+
+_S = DeliveryState
+_I = Input
+
+STEPS: dict[tuple[DeliveryState, Input], DeliveryState] = {
+    (_S.EMITTED, _I.ACK_ACCEPTED): _S.ACCEPTED,
+    (_S.EMITTED, _I.ACK_PROCESSED): _S.PROCESSED,
+    (_S.EMITTED, _I.REPLY): _S.REPLIED,
+    (_S.EMITTED, _I.LOST): _S.RETRY_PENDING,
+    (_S.EMITTED, _I.REFUSED_NOT_OWNER): _S.RETRY_PENDING,
+    (_S.EMITTED, _I.REFUSED): _S.DEAD_LETTER,
+    (_S.EMITTED, _I.EXPIRED): _S.DEAD_LETTER,
+    (_S.RETRY_PENDING, _I.RETRIED): _S.EMITTED,
+    (_S.RETRY_PENDING, _I.ACK_ACCEPTED): _S.ACCEPTED,
+    (_S.RETRY_PENDING, _I.ACK_PROCESSED): _S.PROCESSED,
+    (_S.RETRY_PENDING, _I.REPLY): _S.REPLIED,
+    (_S.RETRY_PENDING, _I.REFUSED_NOT_OWNER): _S.RETRY_PENDING,
+    (_S.RETRY_PENDING, _I.REFUSED): _S.DEAD_LETTER,
+    (_S.RETRY_PENDING, _I.EXPIRED): _S.DEAD_LETTER,
+    (_S.RETRY_PENDING, _I.EXHAUSTED): _S.DEAD_LETTER,
+    (_S.ACCEPTED, _I.ACK_PROCESSED): _S.PROCESSED,
+    (_S.ACCEPTED, _I.REPLY): _S.REPLIED,
+    (_S.ACCEPTED, _I.SLA_BREACH): _S.ACCEPTED,
+    (_S.ACCEPTED, _I.REFUSED_NOT_OWNER): _S.RETRY_PENDING,
+    (_S.ACCEPTED, _I.REFUSED): _S.DEAD_LETTER,
+    (_S.ACCEPTED, _I.EXPIRED): _S.DEAD_LETTER,
+    (_S.PROCESSED, _I.REPLY): _S.PROCESSED,
+    (_S.REPLIED, _I.ACK_PROCESSED): _S.REPLIED,
+}
+
+FINAL: frozenset[DeliveryState] = frozenset(
+    state
+    for state in DeliveryState
+    if all(after is state for (before, _), after in STEPS.items() if before is state)
+)
+"""The states that no step leads out of."""
+
+
+def step(state: DeliveryState, what: Input) -> DeliveryState | None:
+    """The next state, or None when the input is to be recorded but changes nothing."""
+    return STEPS.get((state, what))
+
+
+def is_final(state: DeliveryState) -> bool:
+    """Whether no step leads out of it."""
+    return state in FINAL
+
+
+def settled(kind: Kind, state: DeliveryState) -> bool:
+    """Whether nothing is owed any more: kinds without ``processed`` (a reply) are done once accepted."""
+    return is_final(state) or (state is DeliveryState.ACCEPTED and not RULES[kind].processed)
+
+
+def diagram() -> str:
+    """The table as a mermaid state diagram, for the documentation."""
+    arrows: dict[tuple[DeliveryState, DeliveryState], list[Input]] = {}
+    for (before, what), after in STEPS.items():
+        arrows.setdefault((before, after), []).append(what)
+    lines = [f"    {before} --> {after}: {', '.join(inputs)}" for (before, after), inputs in arrows.items()]
+    ends = [f"    {state} --> [*]" for state in DeliveryState if is_final(state)]
+    return "\n".join(["stateDiagram-v2", f"    [*] --> {DeliveryState.EMITTED}", *lines, *ends]) + "\n"

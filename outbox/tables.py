@@ -1,0 +1,141 @@
+"""How records become rows: one description a table, and the SQL that follows from it.
+
+Columns are named after the record's fields, in their order. Only event ids change their form at rest.
+"""
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from outbox.chain import Head
+from outbox.errors import StorageFailed
+from outbox.ids import Epoch, EventId, NodeId, Seq, event_id_bytes, event_id_from_bytes
+from outbox.records import Delivery, Incident, LocalAgent, Quarantined, Received, Remembered
+
+Value = int | str | bytes | None
+Values = tuple[Any, ...]
+"""One row as the database gives it; ``Table.decode`` checks the types."""
+
+Row = TypeVar("Row", bound=msgspec.Struct)
+
+ROWS_PER_STATEMENT = (256, 64, 16, 4, 1)
+"""Sizes of multi-row statements: few enough to stay prepared, large enough that a batch is a few calls."""
+
+
+class Table(msgspec.Struct, Generic[Row], frozen=True, eq=False):
+    """A table whose rows are records of one type."""
+
+    name: str
+    record: type[Row]
+    key: tuple[str, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Their names, in order."""
+        return self.record.__struct_fields__
+
+    def key_of(self, row: Row) -> tuple[Value, ...]:
+        """The key of a record, as the caller would write it."""
+        return tuple(getattr(row, column) for column in self.key)
+
+    def encode(self, row: Row) -> tuple[Value, ...]:
+        """A record as column values."""
+        return tuple(map(at_rest, self.columns, msgspec.structs.astuple(row)))
+
+    def encode_key(self, key: tuple[Value, ...]) -> tuple[Value, ...]:
+        """A key as column values."""
+        return tuple(map(at_rest, self.key, key))
+
+    def decode(self, values: Values) -> Row:
+        """Column values as a record. Raises StorageFailed when they are not one."""
+        fields = dict(zip(self.columns, values, strict=True))
+        try:
+            if "event_id" in fields:
+                fields["event_id"] = event_id_from_bytes(fields["event_id"])
+            return msgspec.convert(fields, self.record)
+        except (msgspec.ValidationError, AttributeError) as error:
+            raise StorageFailed(f"a row of {self.name} is damaged: {error}") from None
+
+    def select(self, clause: str) -> str:
+        """A query for whole rows."""
+        return _select(self.name, self.columns, clause)
+
+    def select_key(self) -> str:
+        """The query for one row by its key."""
+        return self.select("WHERE " + " AND ".join(f'"{column}" = ?' for column in self.key))
+
+    def upsert(self, rows: int) -> str:
+        """The statement that inserts or replaces so many rows."""
+        return _upsert(self.name, self.columns, self.key, rows)
+
+
+def at_rest(column: str, value: Value) -> Value:
+    """A value in its stored form."""
+    return event_id_bytes(EventId(value)) if column == "event_id" and isinstance(value, str) else value
+
+
+def statement_sizes(rows: int) -> Iterator[int]:
+    """How many rows each statement takes when so many are written."""
+    for size in ROWS_PER_STATEMENT:
+        while rows >= size:
+            yield size
+            rows -= size
+
+
+@cache
+def insert(name: str, columns: tuple[str, ...], rows: int) -> str:
+    """The statement that inserts so many rows."""
+    one = "(" + ", ".join("?" * len(columns)) + ")"
+    return f"INSERT INTO {name} ({_quoted(columns)}) VALUES {', '.join([one] * rows)}"  # noqa: S608 - own names
+
+
+@cache
+def _upsert(name: str, columns: tuple[str, ...], key: tuple[str, ...], rows: int) -> str:
+    changed = ", ".join(f'"{column}" = excluded."{column}"' for column in columns if column not in key)
+    return f"{insert(name, columns, rows)} ON CONFLICT ({_quoted(key)}) DO UPDATE SET {changed}"
+
+
+@cache
+def _select(name: str, columns: tuple[str, ...], clause: str) -> str:
+    return f"SELECT {_quoted(columns)} FROM {name} {clause}"  # noqa: S608 - names and clauses are ours
+
+
+def _quoted(columns: tuple[str, ...]) -> str:
+    return ", ".join(f'"{column}"' for column in columns)
+
+
+class Cursor(msgspec.Struct, frozen=True):
+    """How far another node's outbox was read and handled."""
+
+    source: NodeId
+    epoch: Epoch
+    seq: Seq
+    hash: bytes
+
+    @property
+    def head(self) -> Head:
+        """The same as a head."""
+        return Head(self.epoch, self.seq, self.hash)
+
+
+class OutboxRow(NamedTuple):
+    """Columns of the outbox; the only table that is written by insert alone."""
+
+    position: int
+    event_id: bytes
+    attempt: int
+    kind: str
+    corr_id: bytes | None
+    header: bytes
+    body: bytes
+
+
+DELIVERIES = Table("deliveries", Delivery, ("event_id",))
+RECEIVED = Table("received", Received, ("event_id",))
+CURSORS = Table("cursors", Cursor, ("source",))
+REMEMBERED = Table("remembered", Remembered, ("agent", "key"))
+QUARANTINED = Table("quarantined", Quarantined, ("source", "epoch", "seq"))
+INCIDENTS = Table("incidents", Incident, ("kind", "subject"))
+AGENTS = Table("agents", LocalAgent, ("name",))
