@@ -1,0 +1,138 @@
+"""What an engine wants done after its transaction is on disk: a tagged union, in the order of the list."""
+
+import msgspec
+
+from outbox.chain import Head, Page
+from outbox.ids import AgentId, EventId, NodeId
+
+
+class Sent(msgspec.Struct, frozen=True, tag=True):
+    """The event is in the own outbox."""
+
+    req: int
+    event_id: EventId
+    thread_id: str
+    agent: AgentId
+    """To whom."""
+    node: NodeId | None
+    """Where it was routed; None when the agent has no owner (it is a dead letter already)."""
+    duplicate: bool
+    """The idempotency key had been used for the same request: nothing was appended."""
+
+
+class Settled(msgspec.Struct, frozen=True, tag=True):
+    """The turn's end (or return) is on disk."""
+
+    req: int
+    event_id: EventId
+    duplicate: bool
+    """It had ended the same way before."""
+
+
+class Extended(msgspec.Struct, frozen=True, tag=True):
+    """The lease now lasts this much longer."""
+
+    req: int
+    event_id: EventId
+    lease_ms: int
+
+
+class Subscribed(msgspec.Struct, frozen=True, tag=True):
+    """The subscription stands; resumed turns follow."""
+
+    req: int
+    subscriber: str
+
+
+class AgentChanged(msgspec.Struct, frozen=True, tag=True):
+    """The list of local agents changed: tell the state room."""
+
+    req: int
+    name: AgentId
+    owner_epoch: int
+    active: bool
+
+
+class Ticketed(msgspec.Struct, frozen=True, tag=True):
+    """A ticket was minted; the answer's JSON as it goes over the wire."""
+
+    req: int
+    body: bytes
+
+
+class Admitted(msgspec.Struct, frozen=True, tag=True):
+    """The socket may open."""
+
+    req: int
+    node: NodeId
+    room: str
+    public_key: bytes
+    session_id: str
+    invite_id: str | None
+    """Set when this upgrade spent an invite: the node has just become a member."""
+
+
+class Invited(msgspec.Struct, frozen=True, tag=True):
+    """The invite is on disk. The token is in no other place than this answer."""
+
+    req: int
+    invite_id: str
+    status: str
+    expires_at_ms: int
+    token: str
+
+
+class Refused(msgspec.Struct, frozen=True, tag=True):
+    """A request was not done."""
+
+    req: int
+    code: str
+    what: str
+    hint: str
+    retryable: bool
+
+
+class Handed(msgspec.Struct, frozen=True, tag=True):
+    """Give this turn to a subscriber."""
+
+    subscriber: str
+    event_id: EventId
+    lease_id: str
+    lease_ms: int
+    delivery_count: int
+    resumed: bool
+    body: bytes
+
+
+class Appended(msgspec.Struct, frozen=True, tag=True):
+    """The own outbox grew: push it to the links."""
+
+    page: Page
+
+
+class CursorMoved(msgspec.Struct, frozen=True, tag=True):
+    """Another node's outbox was handled up to here: say so on its link and in the room."""
+
+    node: NodeId
+    head: Head
+
+
+class StreamBroken(msgspec.Struct, frozen=True, tag=True):
+    """A page did not follow on: close that link, with the reason."""
+
+    node: NodeId
+    code: str
+    what: str
+
+
+class IncidentChanged(msgspec.Struct, frozen=True, tag=True):
+    """An incident was opened or closed: log it."""
+
+    kind: str
+    subject: str
+    open: bool
+    detail: str
+
+
+Answer = Sent | Settled | Extended | Subscribed | AgentChanged | Ticketed | Admitted | Invited | Refused
+Effect = Answer | Handed | Appended | CursorMoved | StreamBroken | IncidentChanged

@@ -1,0 +1,211 @@
+"""The engine: takes every input that waits, decides in one transaction, returns the effects.
+
+``apply`` leaves the store's transaction open; its owner commits and only then performs the effects. When the
+commit fails the engine's memory is worth nothing any more: throw it away and build a new one from the store.
+"""
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from gateway.courier.courier import Courier
+from gateway.courier.limits import CourierLimits
+from gateway.engine import receiver, sender
+from gateway.engine.effects import AgentChanged, Answer, Effect, Refused, Subscribed
+from gateway.engine.inputs import (
+    AddAgent,
+    Exchange,
+    Extend,
+    Grant,
+    Input,
+    Invite,
+    Nack,
+    Now,
+    PageRead,
+    RemoveAgent,
+    Renew,
+    Reply,
+    Request,
+    RevokeInvite,
+    Send,
+    Settle,
+    Subscribe,
+    Unsubscribe,
+    Upgrade,
+    ViewChanged,
+)
+from gateway.engine.policy import Policy
+from gateway.engine.tick import Entropy, Tick
+from gateway.engine.turns import Turns
+from outbox.chain import Sign
+from outbox.envelope import decode_event
+from outbox.errors import CallerError, NameTaken, NotFound
+from outbox.kinds import Outcome
+from outbox.records import LocalAgent, TurnState
+from outbox.store import Store
+from stateroom.view import View
+
+
+class Desk(Protocol):
+    """Who decides about invites and tickets, in the same transaction."""
+
+    def answer(self, item: Exchange | Renew | Upgrade | Invite | RevokeInvite, now: Now) -> Answer:
+        """Raises CallerError branches to refuse; what must be remembered of it is written all the same."""
+        ...
+
+
+class Engine:
+    """One gateway's decisions. Not thread-safe; one tick at a time."""
+
+    def __init__(
+        self,
+        store: Store,
+        view: View,
+        sign: Sign,
+        entropy: Entropy,
+        now: Now,
+        *,
+        policy: Policy,
+        limits: CourierLimits,
+        desk: Desk,
+    ) -> None:
+        self._store = store
+        self._view = view
+        self._sign = sign
+        self._entropy = entropy
+        self._policy = policy
+        self._desk = desk
+        self._identity = store.identity()
+        self._turns = Turns(Courier(limits), limits.lease_ms, policy.hold_ms)
+        self._turns.load(store, now)
+
+    def apply(self, inputs: Iterable[Input], now: Now) -> list[Effect]:
+        """Decide on all inputs and on what time has made due; the store's transaction must be open.
+
+        Raises WorldError branches from the store. Whatever is wrong with an input becomes its Refused.
+        """
+        tick = Tick(now, self._store, self._view, self._identity, self._policy, self._entropy)
+        for item in inputs:
+            self._input(tick, item)
+            self._settle_loopback(tick)
+        sender.run_timers(tick)
+        self._settle_loopback(tick)
+        self._turns.deal(tick)
+        self._settle_loopback(tick)
+        tick.seal(self._sign)
+        return tick.effects
+
+    def next_wake_ms(self, now: Now) -> int | None:
+        """When a tick without inputs will have something to do, on the monotonic clock."""
+        delivery_ms = self._store.next_delivery_ms()
+        wakes = [self._turns.next_wake_ms(now)]
+        if delivery_ms is not None:
+            wakes.append(now.mono_ms + max(0, delivery_ms - now.wall_ms))
+        return min((wake for wake in wakes if wake is not None), default=None)
+
+    def _settle_loopback(self, tick: Tick) -> None:
+        """Own events that name this node arrive here in the same transaction."""
+        while tick.loopback:
+            receiver.arrive(tick, self._turns, tick.loopback.popleft())
+
+    def _input(self, tick: Tick, item: Input) -> None:
+        match item:
+            case PageRead():
+                receiver.read_page(tick, self._turns, item)
+                sender.find_lost(tick, item.node)
+            case ViewChanged():
+                self._see(tick, item.view)
+            case Unsubscribe():
+                self._turns.unsubscribe(item.subscriber, tick.now)
+            case _:
+                try:
+                    answer = self._request(tick, item)
+                except CallerError as error:
+                    answer = Refused(item.req, error.code, str(error), error.hint, error.retryable)
+                if answer is not None:
+                    tick.effects.append(answer)
+
+    def _request(self, tick: Tick, item: Request) -> Answer | None:
+        match item:
+            case Send() | Reply():
+                return self._compose(tick, item)
+            case Settle() | Nack() | Extend() | Subscribe() | Grant():
+                return self._turn(tick, item)
+            case AddAgent() | RemoveAgent():
+                return self._change_agent(tick, item)
+            case _:
+                return self._desk.answer(item, tick.now)
+
+    def _turn(self, tick: Tick, item: Settle | Nack | Extend | Subscribe | Grant) -> Answer | None:
+        match item:
+            case Settle():
+                return self._turns.settle(tick, item)
+            case Nack():
+                return self._turns.nack(tick, item)
+            case Extend():
+                return self._turns.extend(tick, item)
+            case Subscribe():
+                self._subscribe(tick, item)
+            case Grant():
+                self._turns.grant(item.subscriber, item.credit)
+        return None
+
+    def _compose(self, tick: Tick, item: Send | Reply) -> Answer:
+        if not self._turns.lives_here(item.agent):
+            raise NotFound(f"{item.agent} does not live on this node", hint="add it with: gateway agent add")
+        return sender.send(tick, item) if isinstance(item, Send) else self._reply(tick, item)
+
+    def _change_agent(self, tick: Tick, item: AddAgent | RemoveAgent) -> Answer:
+        if isinstance(item, AddAgent):
+            return self._add_agent(tick, item)
+        return self._remove_agent(tick, item)
+
+    def _see(self, tick: Tick, view: View) -> None:
+        before, self._view, tick.view = self._view, view, view
+        self._turns.release_held(tick)
+        for node, cursors in view.cursors.items():
+            if before.cursors.get(node) != cursors and node != self._identity.node:
+                sender.find_lost(tick, node)
+
+    def _subscribe(self, tick: Tick, item: Subscribe) -> None:
+        if not self._turns.lives_here(item.agent):
+            raise NotFound(
+                f"{item.agent} does not live on this node", hint="gateway agents shows who lives where"
+            )
+        tick.effects.append(Subscribed(item.req, item.subscriber))
+        self._turns.subscribe(tick, item)
+
+    def _reply(self, tick: Tick, item: Reply) -> Answer:
+        row = self._turns.own(tick, item.agent, item.event_id)
+        if row.state is not TurnState.DONE:
+            self._turns.check_lease(row, item.lease_id)
+        sent = sender.reply(tick, item, decode_event(row.body))
+        if row.state is not TurnState.DONE:
+            self._turns.finish(tick, row, Outcome.OK, None)
+        return sent
+
+    def _add_agent(self, tick: Tick, item: AddAgent) -> Answer:
+        owner = tick.view.owner(item.name)
+        if owner is not None and owner.node != self._identity.node:
+            raise NameTaken(
+                f"{item.name} lives on {owner.node}", hint="choose another name, or remove it there"
+            )
+        if self._turns.lives_here(item.name):
+            raise NameTaken(f"{item.name} lives here already", hint="its token is in the home, under agents/")
+        before = tick.view.agents.get(item.name)
+        row = LocalAgent(
+            name=item.name,
+            owner_epoch=before.owner_epoch + 1 if before is not None else 1,
+            token_hash=item.token_hash,
+            created_at_ms=tick.now.wall_ms,
+        )
+        self._turns.add_agent(tick, row)
+        return AgentChanged(item.req, row.name, row.owner_epoch, active=True)
+
+    def _remove_agent(self, tick: Tick, item: RemoveAgent) -> Answer:
+        row = self._turns.agent(item.name)
+        if row is None:
+            raise NotFound(
+                f"{item.name} does not live on this node", hint="gateway agents shows who lives where"
+            )
+        self._turns.remove_agent(tick, item.name)
+        return AgentChanged(item.req, row.name, row.owner_epoch, active=False)

@@ -1,0 +1,213 @@
+"""What can happen to an engine: a tagged union, so that a tick can run in another process without a change.
+
+``req`` numbers a request of this process; its answer is the effect with the same number.
+"""
+
+import msgspec
+
+from outbox.chain import Page
+from outbox.ids import AgentId, EventId, NodeId
+from outbox.kinds import Outcome
+from stateroom.view import View
+
+
+class Send(msgspec.Struct, frozen=True, tag=True, kw_only=True):
+    """An agent sends a message to another agent of the mesh. Answer: Sent."""
+
+    req: int
+    agent: AgentId
+    to: str
+    """``name``, ``name@node`` or ``agents/<name>/inbox``."""
+    payload: msgspec.Raw
+    type: str | None = None
+    thread_id: str | None = None
+    idempotency_key: str | None = None
+    expires_in_ms: int | None = None
+    priority: int = 2
+
+
+class Reply(msgspec.Struct, frozen=True, tag=True, kw_only=True):
+    """An agent answers an event of its inbox; a turn that it holds is processed with it. Answer: Sent."""
+
+    req: int
+    agent: AgentId
+    event_id: EventId
+    payload: msgspec.Raw
+    lease_id: str | None = None
+    """The lease of the turn; may be left out when nobody else holds it."""
+    type: str | None = None
+    idempotency_key: str | None = None
+
+
+class Settle(msgspec.Struct, frozen=True, tag=True, kw_only=True):
+    """An agent's turn is done, well or badly. Answer: Settled."""
+
+    req: int
+    agent: AgentId
+    event_id: EventId
+    lease_id: str | None = None
+    outcome: Outcome = Outcome.OK
+    error: str | None = None
+
+
+class Nack(msgspec.Struct, frozen=True, tag=True, kw_only=True):
+    """An agent gives a turn back; it is handed over again after ``delay_ms``. Answer: Settled."""
+
+    req: int
+    agent: AgentId
+    event_id: EventId
+    lease_id: str
+    delay_ms: int = 0
+
+
+class Extend(msgspec.Struct, frozen=True, tag=True, kw_only=True):
+    """An agent needs more time for a turn. Answer: Extended."""
+
+    req: int
+    agent: AgentId
+    event_id: EventId
+    lease_id: str
+    lease_ms: int
+
+
+class Subscribe(msgspec.Struct, frozen=True, tag=True, kw_only=True):
+    """A socket of an agent wants its inbox; it starts with credit 0. Answer: Subscribed."""
+
+    req: int
+    subscriber: str
+    agent: AgentId
+    session: str
+    """The agent's own name for this run of it: leases belong to it, over disconnect and restart."""
+
+
+class Grant(msgspec.Struct, frozen=True, tag=True):
+    """A subscriber can take this many more turns. No answer unless it is refused."""
+
+    req: int
+    subscriber: str
+    credit: int
+
+
+class Unsubscribe(msgspec.Struct, frozen=True, tag=True):
+    """A socket is gone. No answer."""
+
+    subscriber: str
+
+
+class AddAgent(msgspec.Struct, frozen=True, tag=True):
+    """An operator names an agent that lives here. Answer: AgentChanged."""
+
+    req: int
+    name: AgentId
+    token_hash: bytes
+
+
+class RemoveAgent(msgspec.Struct, frozen=True, tag=True):
+    """An operator takes an agent away; its unfinished turns fail. Answer: AgentChanged."""
+
+    req: int
+    name: AgentId
+
+
+class PageRead(msgspec.Struct, frozen=True, tag=True):
+    """A page of another node's outbox came over a link; its checkpoint's signature was verified."""
+
+    node: NodeId
+    page: Page
+
+
+class ViewChanged(msgspec.Struct, frozen=True, tag=True):
+    """The state room says something new."""
+
+    view: View
+
+
+class Exchange(msgspec.Struct, frozen=True, tag=True):
+    """A stranger shows an invite. Answer: Ticketed."""
+
+    req: int
+    body: bytes
+    client: str
+    """Where it came from, for the audit."""
+
+
+class Renew(msgspec.Struct, frozen=True, tag=True):
+    """A member asks for a new ticket by its key. Answer: Ticketed."""
+
+    req: int
+    body: bytes
+    client: str
+
+
+class Upgrade(msgspec.Struct, frozen=True, tag=True):
+    """Somebody opens a socket with a ticket. Answer: Admitted."""
+
+    req: int
+    ticket: str
+    proof: str
+    path: str
+    room: str
+    client: str
+
+
+class Invite(msgspec.Struct, frozen=True, tag=True, kw_only=True):
+    """An operator invites a node. Answer: Invited."""
+
+    req: int
+    expected_node: NodeId | None = None
+    expected_key: str | None = None
+    """Thumbprint of the only key that may use it."""
+    ttl_ms: int
+
+
+class RevokeInvite(msgspec.Struct, frozen=True, tag=True):
+    """An operator takes an invite back. Answer: Invited with its new status."""
+
+    req: int
+    invite_id: str
+
+
+Input = (
+    Send
+    | Reply
+    | Settle
+    | Nack
+    | Extend
+    | Subscribe
+    | Grant
+    | Unsubscribe
+    | AddAgent
+    | RemoveAgent
+    | PageRead
+    | ViewChanged
+    | Exchange
+    | Renew
+    | Upgrade
+    | Invite
+    | RevokeInvite
+)
+
+Request = (
+    Send
+    | Reply
+    | Settle
+    | Nack
+    | Extend
+    | Subscribe
+    | Grant
+    | AddAgent
+    | RemoveAgent
+    | Exchange
+    | Renew
+    | Upgrade
+    | Invite
+    | RevokeInvite
+)
+"""Inputs that somebody waits for."""
+
+
+class Now(msgspec.Struct, frozen=True):
+    """The two clocks of a tick: the wall's for what is written, the monotonic one for leases."""
+
+    wall_ms: int
+    mono_ms: int

@@ -1,0 +1,115 @@
+"""The open work of one tick: what was decided so far and not committed yet."""
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+from gateway.engine.effects import Appended, Effect, IncidentChanged
+from gateway.engine.inputs import Now
+from gateway.engine.policy import Policy
+from outbox.chain import Entry, Head, Page, Sign, extend, sign_checkpoint
+from outbox.envelope import EVERYONE, Event, Header, encode_event, encode_header, header_of
+from outbox.ids import Epoch, EventId, NodeId, Seq
+from outbox.limits import BATCH_ENTRIES_MAX
+from outbox.records import Identity, Incident
+from outbox.store import Store
+from outbox.timestamps import rfc3339
+from stateroom.view import View
+
+
+class Entropy(Protocol):
+    """New ids and chance, from outside the core."""
+
+    def event_id(self, wall_ms: int) -> EventId:
+        """A new event id."""
+        ...
+
+    def lease_id(self) -> str:
+        """A new lease id."""
+        ...
+
+    def fraction(self) -> float:
+        """A number in [0, 1)."""
+        ...
+
+
+class Arrived(NamedTuple):
+    """An event that stands in an outbox, on its way to whoever must act on it here."""
+
+    source: NodeId
+    epoch: Epoch
+    entry: Entry
+    header: Header
+    event: Event
+
+
+@dataclass(slots=True)
+class Tick:
+    """One transaction in the making."""
+
+    now: Now
+    store: Store
+    view: View
+    identity: Identity
+    policy: Policy
+    entropy: Entropy
+    effects: list[Effect] = field(default_factory=list)
+    entries: list[Entry] = field(default_factory=list)
+    loopback: deque[Arrived] = field(default_factory=deque)
+    head: Head = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.head = self.store.head()
+
+    def stamp(self) -> str:
+        """This tick's wall clock as the envelope writes it."""
+        return rfc3339(self.now.wall_ms)
+
+    def next_seq(self) -> Seq:
+        """Where the next emitted event will stand."""
+        return Seq(self.head.seq + len(self.entries) + 1)
+
+    def emit(self, event: Event, to: tuple[NodeId, ...] | str) -> Seq:
+        """Put an event into the batch; if this node is among its readers it also arrives here.
+
+        Raises TooLarge before anything changed.
+        """
+        body = encode_event(event)
+        header = header_of(event, to, len(body))
+        seq = self.next_seq()
+        entry = Entry(seq, encode_header(header), body)
+        self.entries.append(entry)
+        if to == EVERYONE or self.identity.node in to:
+            self.loopback.append(Arrived(self.identity.node, self.head.epoch, entry, header, event))
+        return seq
+
+    def seal(self, sign: Sign) -> None:
+        """Write the batch to the store, each piece of it under a signed checkpoint."""
+        for start in range(0, len(self.entries), BATCH_ENTRIES_MAX):
+            entries = tuple(self.entries[start : start + BATCH_ENTRIES_MAX])
+            self.head = extend(self.head, entries)
+            checkpoint = sign_checkpoint(self.identity.mesh, self.identity.node, self.head, sign)
+            self.store.append(entries, checkpoint)
+            self.effects.append(Appended(Page(self.head.epoch, entries, checkpoint)))
+
+    def open_incident(self, kind: str, subject: str, detail: str) -> None:
+        """Raise an incident, once."""
+        known = self.store.incident(kind, subject)
+        if known is None or known.closed_at_ms is not None:
+            row = Incident(kind=kind, subject=subject, opened_at_ms=self.now.wall_ms, detail=detail)
+            self.store.put_incident(row)
+            self.effects.append(IncidentChanged(kind, subject, open=True, detail=detail))
+
+    def close_incident(self, kind: str, subject: str) -> None:
+        """Close it if it is open."""
+        known = self.store.incident(kind, subject)
+        if known is not None and known.closed_at_ms is None:
+            closed = Incident(
+                kind=kind,
+                subject=subject,
+                opened_at_ms=known.opened_at_ms,
+                closed_at_ms=self.now.wall_ms,
+                detail=known.detail,
+            )
+            self.store.put_incident(closed)
+            self.effects.append(IncidentChanged(kind, subject, open=False, detail=known.detail))

@@ -1,0 +1,45 @@
+"""Errors of the gateway's shells, below the mesh's tree.
+
+::
+
+    MeshError
+    ├── CallerError
+    │   ├── Denied            refused               the gateway said no; carries the code it gave
+    │   └── ConfigError       config_error          gateway.toml, a flag or the environment is wrong
+    └── WorldError
+        ├── Busy              busy                  the queue of inputs is full
+        ├── Unreachable       unreachable           no gateway answers
+        ├── HomeError         home_error            the node's home is missing or unfit
+        └── TimedOut          timed_out             no answer in time; what was sent stays sent
+"""
+
+from outbox.errors import CallerError, WorldError
+
+
+class Denied(CallerError):
+    """A gateway refused a request; ``wire_code`` is the code it gave."""
+
+    code = "refused"
+
+    def __init__(self, wire_code: str, what: str, *, hint: str = "", retryable: bool = False) -> None:
+        super().__init__(what, hint=hint)
+        self.wire_code = wire_code
+        self.is_retryable = retryable
+
+
+class Busy(WorldError):
+    """Too much is waiting for the disk; try again in a moment."""
+
+    code = "busy"
+
+
+class Unreachable(WorldError):
+    """No gateway answers there."""
+
+    code = "unreachable"
+
+
+class TimedOut(WorldError):
+    """No answer in time; what was sent stays sent."""
+
+    code = "timed_out"

@@ -1,0 +1,31 @@
+"""Bounds of the gateway's shells, each with its reason."""
+
+QUEUE_INPUTS_MAX = 10_000
+"""Inputs that may wait for the next tick; beyond it callers get 429 and links stop reading."""
+
+TICK_INPUTS_MAX = 1_000
+"""Inputs of one tick: a commit never holds the loop much longer than its fsync."""
+
+FEED_BYTES_MAX = 8 * 1024 * 1024
+"""Recent own pages kept in memory for links that are up to date; others read the journal."""
+
+LINK_WINDOW_BYTES = 4 * 1024 * 1024
+"""Bytes a link may have sent and not seen acknowledged: a slow reader holds no more than this of us."""
+
+LINK_FRAME_BYTES_MAX = 4 * 1024 * 1024
+"""One WebSocket message between gateways."""
+
+LINK_STARTS_WITHIN_S = 15.0
+"""A peer that opened a link and says nothing is let go."""
+
+PING_EVERY_S = 10.0
+"""Half-open links are found in twice this time."""
+
+BODY_BYTES_MAX = 320 * 1024
+"""A local HTTP request: one payload and its envelope, read no further."""
+
+STORAGE_PAUSE_S = 0.5
+"""After a refused commit, before the next try: a full disk is not asked in a hot loop."""
+
+GRACE_S = 5.0
+"""How long shutting down waits for open sockets."""

@@ -1,0 +1,1 @@
+"""Links between gateways: how outboxes travel."""

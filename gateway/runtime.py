@@ -1,0 +1,267 @@
+"""One loop, one writer: inputs pile up while a commit is on its way to disk, the next tick takes them all.
+
+So one fsync serves a batch, the batch grows with load, and at low load the latency is one fsync. Nothing that
+depends on a commit leaves before it.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Protocol
+
+import structlog
+
+from gateway.clock import Clock
+from gateway.crashpoint import CrashPoint, crashpoint
+from gateway.engine import Engine
+from gateway.engine.effects import (
+    AgentChanged,
+    Answer,
+    Appended,
+    CursorMoved,
+    Effect,
+    Handed,
+    IncidentChanged,
+    Invited,
+    Refused,
+    StreamBroken,
+)
+from gateway.engine.inputs import Input, Now, PageRead, Request, ViewChanged
+from gateway.errors import Busy, Denied
+from gateway.feed import Feed
+from gateway.limits import QUEUE_INPUTS_MAX, STORAGE_PAUSE_S, TICK_INPUTS_MAX
+from outbox.errors import StorageFull
+from outbox.journal import Journal
+from stateroom.view import View
+
+log = structlog.get_logger(__name__)
+
+
+class Outlets(Protocol):
+    """Where effects go that nobody asked for."""
+
+    def handed(self, turn: Handed) -> None:
+        """Give a turn to the socket of its subscriber."""
+        ...
+
+    def cursor_moved(self, moved: CursorMoved) -> None:
+        """Tell the link and the room how far another outbox was handled."""
+        ...
+
+    def stream_broken(self, broken: StreamBroken) -> None:
+        """Close the link."""
+        ...
+
+    def agent_changed(self, changed: AgentChanged) -> None:
+        """Publish an agent's record."""
+        ...
+
+    def invited(self, invited: Invited) -> None:
+        """An invite changed its status."""
+        ...
+
+    def reset(self) -> None:
+        """The engine was built anew: its subscriptions are gone."""
+        ...
+
+
+class Runtime:
+    """Feeds one engine and performs its effects. Lives on one event loop."""
+
+    def __init__(
+        self, journal: Journal, make_engine: Callable[[View, Now], Engine], view: View, clock: Clock
+    ) -> None:
+        self._journal = journal
+        self._make_engine = make_engine
+        self._clock = clock
+        self._inputs: deque[Input] = deque()
+        self._waiting: dict[int, asyncio.Future[Answer]] = {}
+        self._last_req = 0
+        self._work = asyncio.Event()
+        self._space = asyncio.Event()
+        self._space.set()
+        self.view = view
+        self.storage_full = False
+        self.outlets: Outlets | None = None
+        self.feed = Feed(journal.head())
+        self._engine = make_engine(view, self._now())
+
+    # --- asking
+
+    def req(self) -> int:
+        """A number for the next request."""
+        self._last_req += 1
+        return self._last_req
+
+    async def ask(self, request: Request) -> Answer:
+        """Put a request into the next tick and wait until its answer is on disk.
+
+        Raises Denied with the code of the refusal; Busy when too much waits.
+        """
+        if len(self._inputs) >= QUEUE_INPUTS_MAX:
+            raise Busy("too many requests wait for the disk", hint="try again in a moment")
+        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._waiting[request.req] = future
+        self._put(request)
+        answer = await future
+        if isinstance(answer, Refused):
+            raise Denied(answer.code, answer.what, hint=answer.hint, retryable=answer.retryable)
+        return answer
+
+    async def tell(self, item: Input) -> None:
+        """Put an input into the next tick; waits while the queue is full, so that links stop reading."""
+        while len(self._inputs) >= QUEUE_INPUTS_MAX:
+            self._space.clear()
+            await self._space.wait()
+        self._put(item)
+
+    def tell_now(self, item: Input) -> None:
+        """The same for inputs of the process itself, which never wait (a socket closed, the view changed)."""
+        self._put(item)
+
+    def see(self, view: View) -> None:
+        """The state room changed."""
+        self.view = view
+        self._put(ViewChanged(view))
+
+    def _put(self, item: Input) -> None:
+        self._inputs.append(item)
+        self._work.set()
+
+    # --- the loop
+
+    async def run(self) -> None:
+        """Tick for ever. Raises StorageFailed when the disk can no longer be trusted."""
+        while True:
+            await self._until_due()
+            if self._tick(self._take()):
+                await asyncio.sleep(0)
+            else:
+                await asyncio.sleep(STORAGE_PAUSE_S)
+
+    async def _until_due(self) -> None:
+        if self._inputs:
+            return
+        self._work.clear()
+        wake_ms = self._engine.next_wake_ms(self._now())
+        timeout = None if wake_ms is None else max(0.0, (wake_ms - self._clock.mono_ms()) / 1000)
+        try:
+            async with asyncio.timeout(timeout):
+                await self._work.wait()
+        except TimeoutError:
+            pass
+
+    def _take(self) -> list[Input]:
+        batch = [self._inputs.popleft() for _ in range(min(len(self._inputs), TICK_INPUTS_MAX))]
+        self._space.set()
+        return batch
+
+    def _tick(self, batch: list[Input]) -> bool:
+        """One transaction; False when the disk refused it and every request in it was told so."""
+        try:
+            effects = self._decide(batch)
+        except StorageFull as error:
+            self._storage_full(batch, error)
+            return False
+        except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError):
+            log.exception("tick.failed", inputs=len(batch))
+            self._rebuild()
+            self._isolate(batch)
+            return True
+        if self.storage_full:
+            self.storage_full = False
+            log.info("storage.back")
+        self._perform(effects)
+        crashpoint(CrashPoint.ENGINE_AFTER_EFFECTS)
+        return True
+
+    def _decide(self, batch: list[Input]) -> list[Effect]:
+        try:
+            self._journal.begin()
+            effects = self._engine.apply(batch, self._now())
+            crashpoint(CrashPoint.ENGINE_BEFORE_COMMIT)
+            self._journal.commit()
+            crashpoint(CrashPoint.ENGINE_AFTER_COMMIT)
+        except BaseException:
+            self._journal.rollback()
+            raise
+        return effects
+
+    def _isolate(self, batch: list[Input]) -> None:
+        """A bug met one of these inputs: try them one by one, so that it harms nobody but its sender."""
+        for item in batch:
+            try:
+                effects = self._decide([item])
+            except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError):
+                log.exception("input.failed", kind=type(item).__name__)
+                self._rebuild()
+                self._perform(_failure(item))
+            else:
+                self._perform(effects)
+
+    def _storage_full(self, batch: list[Input], error: StorageFull) -> None:
+        if not self.storage_full:
+            self.storage_full = True
+            log.error("storage.full", hint=error.hint)
+        self._rebuild()
+        for item in batch:
+            if isinstance(item, PageRead):
+                self._outlet().stream_broken(StreamBroken(item.node, error.code, str(error)))
+            elif isinstance(item, Request):
+                self._perform([Refused(item.req, error.code, str(error), error.hint, retryable=True)])
+
+    def _rebuild(self) -> None:
+        self._engine = self._make_engine(self.view, self._now())
+        self._outlet().reset()
+
+    # --- effects
+
+    def _perform(self, effects: list[Effect]) -> None:
+        outlets = self._outlet()
+        for effect in effects:
+            match effect:
+                case Handed():
+                    outlets.handed(effect)
+                case Appended():
+                    self.feed.push(effect.page)
+                case CursorMoved():
+                    outlets.cursor_moved(effect)
+                case StreamBroken():
+                    outlets.stream_broken(effect)
+                case IncidentChanged():
+                    _log_incident(effect)
+                case AgentChanged():
+                    outlets.agent_changed(effect)
+                    self._answer(effect)
+                case Invited():
+                    outlets.invited(effect)
+                    self._answer(effect)
+                case _:
+                    self._answer(effect)
+
+    def _answer(self, answer: Answer) -> None:
+        future = self._waiting.pop(answer.req, None)
+        if future is not None and not future.done():
+            future.set_result(answer)
+
+    def _outlet(self) -> Outlets:
+        assert self.outlets is not None, "outlets are connected before the loop runs"
+        return self.outlets
+
+    def _now(self) -> Now:
+        return Now(self._clock.wall_ms(), self._clock.mono_ms())
+
+
+def _failure(item: Input) -> list[Effect]:
+    if isinstance(item, PageRead):
+        return [StreamBroken(item.node, "internal", "the page could not be handled")]
+    if isinstance(item, Request):
+        return [
+            Refused(item.req, "internal", "the request could not be handled", "see the log", retryable=False)
+        ]
+    return []
+
+
+def _log_incident(change: IncidentChanged) -> None:
+    event = "incident.opened" if change.open else "incident.closed"
+    log.warning(event, kind=change.kind, subject=change.subject, detail=change.detail)
