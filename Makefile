@@ -29,7 +29,7 @@ test-long: $(STAMP) ## Run the tests that take minutes
 check: lint $(STAMP) ## Everything a change must pass before its tests run: lint, types, layers, dependencies
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/deptry $(PACKAGES)
+	$(BIN)/deptry .
 
 lint: $(STAMP) ## Check style and format
 	$(BIN)/ruff check .
