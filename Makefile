@@ -26,6 +26,10 @@ test: $(STAMP) ## Run the test suite
 test-long: $(STAMP) ## Run the tests that take minutes
 	$(BIN)/pytest -m long $(TEST_ARGS)
 
+coverage: $(STAMP) ## Run the test suite and show what it leaves out of the cores
+	$(BIN)/coverage run -m pytest $(TEST_ARGS)
+	$(BIN)/python scripts/core_coverage.py
+
 check: lint $(STAMP) ## Everything a change must pass before its tests run: lint, types, layers, dependencies
 	$(BIN)/mypy
 	$(BIN)/lint-imports
@@ -59,4 +63,4 @@ $(STAMP): requirements.lock requirements-build.lock pyproject.toml scripts/setup
 	@sh scripts/setup $(VENV)
 	@touch $@
 
-.PHONY: help demo test test-long check lint format bench docs lock install clean
+.PHONY: help demo test test-long coverage check lint format bench docs lock install clean
