@@ -134,6 +134,15 @@ def test_nack_goes_to_the_tail() -> None:
     assert desk.names() == ["b", "a"]
 
 
+def test_an_item_that_only_waits_for_credit_has_no_deadline() -> None:
+    desk = Desk()
+    desk.offer("a")
+    desk.read("sub", 1)
+    desk.pump()
+    desk.courier.nack(INBOX, "a", "l1", "phone", 0, 0)
+    assert desk.courier.next_deadline_ms() is None
+
+
 def test_a_delayed_nack_waits_for_its_time() -> None:
     desk = Desk()
     desk.offer("a")

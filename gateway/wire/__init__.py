@@ -1,0 +1,1 @@
+"""The frames of a link between two gateways. Pure: bytes in, frozen records out."""

@@ -1,0 +1,169 @@
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gateway.wire.codec import decode, encode
+from gateway.wire.frames import Bye, Entries, Frame, Hello
+from gateway.wire.limits import FRAME_BYTES_MAX, HEADER_BYTES_MAX, SAFE_INTEGER_MAX
+from outbox.chain import Checkpoint, Entry, Page
+from outbox.errors import BadFrame
+from outbox.ids import Epoch, MeshId, NodeId, Seq
+
+GOLDEN = Path(__file__).parent / "golden" / "v1.txt"
+HASH = "A" * 43 + "="
+SIGNATURE = "A" * 86 + "=="
+EPOCH = "000001-0123456789ab"
+MESH = "m" * 43
+
+
+def message(fields: object, payload: bytes = b"") -> bytes:
+    text = fields if isinstance(fields, bytes) else json.dumps(fields).encode()
+    return len(text).to_bytes(4) + text + payload
+
+
+def entries(**changes: object) -> dict[str, object]:
+    checkpoint = {"mesh": MESH, "hash": HASH, "signature": SIGNATURE}
+    fields = {
+        "t": "entries",
+        "node": "vps",
+        "epoch": EPOCH,
+        "from": 1,
+        "sizes": [[1, 2]],
+        "checkpoint": checkpoint,
+    }
+    return fields | changes
+
+
+def golden() -> dict[str, bytes]:
+    lines = GOLDEN.read_text().splitlines()
+    return {
+        name: bytes.fromhex(raw) for name, raw in (line.split() for line in lines if not line.startswith("#"))
+    }
+
+
+def test_version_1_is_still_read(frames: dict[str, Frame]) -> None:
+    assert {name: decode(raw) for name, raw in golden().items()} == frames
+
+
+def test_version_1_is_still_written(frames: dict[str, Frame]) -> None:
+    assert {name: encode(frame) for name, frame in frames.items()} == golden()
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"",
+        b"\x00\x00\x00",
+        b"\x00\x00\x00\x00",
+        b"\x00\x00\x00\x05{}",
+        b"\xff\xff\xff\xff{}",
+        message(b"\xff\xfe"),
+        message(b'{"t":"ping","at_ms":1'),
+        message(b'{"t":"ping","at_ms":"\xff"}'),
+        message(b"[" * 5_000),
+        message([]),
+        message({"at_ms": 1}),
+        message({"t": "poke", "at_ms": 1}),
+        message({"t": "ping"}),
+        message({"t": "ping", "at_ms": 1, "more": 1}),
+        message({"t": "ping", "at_ms": -1}),
+        message({"t": "ping", "at_ms": True}),
+        message({"t": "ping", "at_ms": 1.5}),
+        message({"t": "ping", "at_ms": SAFE_INTEGER_MAX + 1}),
+        message({"t": "ping", "at_ms": 10**40}),
+        message({"t": "ping", "at_ms": 1}, b"payload"),
+        message({"t": "ping", "at_ms": 1, "pad": " " * HEADER_BYTES_MAX}),
+        message({"t": "hello", "v": 0, "versions": [1], "node": "vps", "mesh": MESH, "time_ms": 1}),
+        message({"t": "hello", "v": 1, "versions": [], "node": "vps", "mesh": MESH, "time_ms": 1}),
+        message({"t": "hello", "v": 1, "versions": [1] * 17, "node": "vps", "mesh": MESH, "time_ms": 1}),
+        message({"t": "hello", "v": 1, "versions": [1], "node": "../vps", "mesh": MESH, "time_ms": 1}),
+        message({"t": "hello", "v": 1, "versions": [1], "node": "vps", "mesh": "m", "time_ms": 1}),
+        message({"t": "have", "node": "vps", "epoch": EPOCH, "seq": 1, "hash": "AAAA"}),
+        message({"t": "have", "node": "vps", "epoch": "", "seq": 1, "hash": HASH}),
+        message({"t": "want", "node": "vps", "epoch": "", "after": 1}),
+        message({"t": "want", "node": "VPS", "epoch": "", "after": 0}),
+        message({"t": "want", "node": "vps", "epoch": "1", "after": 0}),
+        message({"t": "seen", "node": "vps", "epoch": EPOCH + "\n", "seq": 1}),
+        message({"t": "bye", "code": "x" * 501}),
+        message(entries(), b"ab"),
+        message(entries(), b"abcd"),
+        message(entries(sizes=[]), b""),
+        message(entries(sizes=[[3]]), b"abc"),
+        message(entries(sizes=[[4, -1]]), b"abc"),
+        message(entries(sizes=[[1, 2, 0]]), b"abc"),
+        message(entries(sizes=[[0, 10**9]]), b"abc"),
+        message(entries(sizes=[[0, 0]] * 1_001)),
+        message(entries(**{"from": 0}), b"abc"),
+        message(entries(checkpoint={"mesh": MESH, "hash": HASH, "signature": HASH}), b"abc"),
+        message(entries(checkpoint={"mesh": "?", "hash": HASH, "signature": SIGNATURE}), b"abc"),
+        bytes(FRAME_BYTES_MAX + 1),
+    ],
+    ids=lambda raw: repr(raw[4:40]),
+)
+def test_what_is_no_frame_is_refused(raw: bytes) -> None:
+    with pytest.raises(BadFrame):
+        decode(raw)
+
+
+def test_a_frame_written_by_hand_from_the_table_is_read() -> None:
+    frame = decode(message(entries(sizes=[[1, 2], [0, 1]]), b"abcd"))
+    assert isinstance(frame, Entries)
+    assert frame.page.entries == (Entry(Seq(1), b"a", b"bc"), Entry(Seq(2), b"", b"d"))
+    assert frame.page.checkpoint == Checkpoint(
+        MeshId(MESH), NodeId("vps"), Epoch(EPOCH), Seq(2), bytes(32), bytes(64)
+    )
+
+
+def test_a_newer_peer_can_still_say_hello_and_bye() -> None:
+    hello = {
+        "t": "hello",
+        "v": 2,
+        "versions": [1, 2],
+        "node": "vps",
+        "mesh": MESH,
+        "time_ms": 5,
+        "new": {"a": 1},
+    }
+    assert decode(message(hello)) == Hello(2, (1, 2), NodeId("vps"), MeshId(MESH), 5)
+    assert decode(message({"t": "bye", "code": "version", "new": 1})) == Bye("version")
+
+
+@given(
+    first=st.integers(1, SAFE_INTEGER_MAX - 10),
+    parts=st.lists(st.tuples(st.binary(max_size=40), st.binary(max_size=80)), min_size=1, max_size=8),
+    digest=st.binary(min_size=32, max_size=32),
+)
+def test_any_page_comes_back_verbatim(first: int, parts: list[tuple[bytes, bytes]], digest: bytes) -> None:
+    page_entries = tuple(Entry(Seq(first + place), *pair) for place, pair in enumerate(parts))
+    node, epoch = NodeId("vps"), Epoch(EPOCH)
+    checkpoint = Checkpoint(MeshId(MESH), node, epoch, page_entries[-1].seq, digest, digest * 2)
+    frame = Entries(node, Page(epoch, page_entries, checkpoint))
+    assert decode(encode(frame)) == frame
+
+
+@settings(max_examples=1_000)
+@given(
+    name=st.sampled_from(sorted(golden())),
+    cuts=st.lists(
+        st.tuples(st.floats(0, 1, exclude_max=True), st.binary(max_size=4)), min_size=1, max_size=4
+    ),
+)
+def test_damaged_frames_are_frames_or_refused(name: str, cuts: list[tuple[float, bytes]]) -> None:
+    raw = golden()[name]
+    for place, patch in cuts:
+        at = int(place * len(raw))
+        raw = raw[:at] + patch + raw[at + len(patch or b"x") :]
+    try:
+        frame = decode(raw)
+    except BadFrame:
+        return
+    assert decode(encode(frame)) == frame
+
+
+@given(st.binary(max_size=200))
+def test_noise_is_refused(noise: bytes) -> None:
+    with pytest.raises(BadFrame):
+        decode(noise)
