@@ -1,4 +1,4 @@
-"""Fails unless the tests run every branch of every core; used by ``make coverage`` after a run under coverage.
+"""Fails unless the tests run every branch of every core; ``make coverage`` uses it after a run.
 
 Shells are covered by tests of what they do, and a figure for them would say little.
 """
