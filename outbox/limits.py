@@ -24,6 +24,9 @@ PAGE_ENTRIES_MAX = 500
 PAGE_BYTES_MAX = 2 * 1024 * 1024
 """Bytes of one page, so that 500 large bodies do not pile up in memory."""
 
+BATCH_BYTES_MAX = 2 * 1024 * 1024
+"""Bytes under one checkpoint: a batch travels in one frame, and a frame is held in memory on both sides."""
+
 BATCH_ENTRIES_MAX = 1000
 """Own entries one checkpoint may cover: a reader must hold a whole batch to verify it."""
 
@@ -35,7 +38,7 @@ TYPE_MAX = 128
 """Free-text labels of an event; they are indexed and shown in tables."""
 
 SEQ_MAX = (1 << 40) - 1
-"""Entries of one epoch: a thousand a second for 34 years. With the epoch's ordinal (20 bits) it is one key."""
+"""Entries of one epoch: a thousand a second for 34 years. With the epoch's ordinal it is one key."""
 
 BACKOFF_FIRST_MS = 2_000
 BACKOFF_CAP_MS = 60_000

@@ -162,7 +162,8 @@ class JournalReader:
         """``emitted`` rows routed to a node, up to a position and a time, in the order of the outbox."""
         return self._all(
             DELIVERIES,
-            "WHERE state = 'emitted' AND node = ? AND seq <= ? AND emitted_at_ms <= ? ORDER BY seq, event_id LIMIT ?",
+            "WHERE state = 'emitted' AND node = ? AND seq <= ? AND emitted_at_ms <= ?"
+            " ORDER BY seq, event_id LIMIT ?",
             node,
             upto,
             emitted_before_ms,

@@ -1,7 +1,8 @@
 """The journal's tables, as migrations.
 
 A position is one INTEGER key, ``epoch ordinal << 40 | seq``: the primary key is then the order of the stream,
-and reading from a cursor is one walk along a tree. Event ids are 16-byte BLOBs, times milliseconds since 1970.
+and reading from a cursor is one walk along a tree. Event ids are 16-byte BLOBs, times are
+milliseconds since 1970.
 
 ``received`` and ``quarantined`` keep their ``arrival``: "in order of acceptance" must not depend on a clock.
 
