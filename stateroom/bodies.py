@@ -1,0 +1,138 @@
+"""What the records of each map say.
+
+==============  ============  ==================================================
+map             key           body
+==============  ============  ==================================================
+``nodes``       node id       NodeBody: where the node is and how long its outbox
+``admissions``  node id       AdmissionBody: its key and role
+``agents``      agent id      AgentBody: which node owns the agent
+``cursors``     node id       CursorsBody: how far the node has read the others
+``presence``    node id       HeartbeatBody; travels in awareness, never stored
+==============  ============  ==================================================
+
+JSON, camelCase, no unknown fields. Source: the state room section of ``docs/PROTOCOL.md``.
+"""
+
+from enum import StrEnum
+from typing import Annotated, Literal
+
+import msgspec
+
+from outbox.errors import InvalidId
+from outbox.ids import Epoch, NodeId, Seq, agent_id, node_id
+from stateroom.limits import (
+    CLOCK_MAX,
+    CURSORS_MAX,
+    ENDPOINTS_MAX,
+    LINKS_MAX,
+    RECORD_CHARS_MAX,
+    TEXT_CHARS_MAX,
+)
+
+Count = Annotated[int, msgspec.Meta(ge=0, le=CLOCK_MAX)]
+Text = Annotated[str, msgspec.Meta(max_length=TEXT_CHARS_MAX)]
+Name = Annotated[str, msgspec.Meta(pattern=r"\A[a-z0-9][a-z0-9._-]{0,62}\Z")]
+EpochName = Annotated[str, msgspec.Meta(pattern=r"\A([0-9]{6}-[0-9a-f]{12})?\Z")]
+
+
+class RoomMap(StrEnum):
+    """The maps that records belong to."""
+
+    NODES = "nodes"
+    ADMISSIONS = "admissions"
+    AGENTS = "agents"
+    CURSORS = "cursors"
+    PRESENCE = "presence"
+
+
+class _Body(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, rename="camel"):
+    """Common wire rules of all bodies."""
+
+
+class NodeBody(_Body, frozen=True, kw_only=True):
+    """A node about itself."""
+
+    endpoints: Annotated[tuple[Text, ...], msgspec.Meta(max_length=ENDPOINTS_MAX)]
+    """Base URLs at which its peer listener answers."""
+    outbox_epoch: EpochName
+    head_seq: Count
+    head_hash: Text
+    """Hex hash of the entry at ``(outbox_epoch, head_seq)``."""
+    software: Text
+
+
+class AdmissionBody(_Body, frozen=True, kw_only=True):
+    """A seed, or the root, about a node."""
+
+    public_key: Annotated[str, msgspec.Meta(min_length=43, max_length=43)]
+    """Base64url of the raw Ed25519 key."""
+    role: Literal["member", "seed"]
+    invite_id: Text = ""
+
+
+class AgentBody(_Body, frozen=True, kw_only=True):
+    """The owner about its agent. Removal is a status, so that the ownership outlives it."""
+
+    owner: Name
+    owner_epoch: Annotated[int, msgspec.Meta(ge=1, le=2**31)]
+    status: Literal["active", "removed"] = "active"
+    handover: Annotated[str, msgspec.Meta(max_length=RECORD_CHARS_MAX)] = ""
+    """The record that proves the signer's right: ``Index.proof`` of the agent. Empty for a first claim."""
+
+
+class CursorsBody(_Body, frozen=True, kw_only=True):
+    """How far a node has read: positions ``(epoch, seq)`` by source, and its own head at that moment."""
+
+    cursors: Annotated[dict[Name, tuple[EpochName, Count]], msgspec.Meta(max_length=CURSORS_MAX)]
+    head: tuple[EpochName, Count]
+
+
+class HeartbeatBody(_Body, frozen=True, kw_only=True):
+    """A node is alive."""
+
+    at_ms: Count
+    """Sender's wall clock; shown, never judged."""
+    links: Annotated[tuple[Name, ...], msgspec.Meta(max_length=LINKS_MAX)] = ()
+    """Nodes that it has a link with."""
+    endpoints: Annotated[tuple[Text, ...], msgspec.Meta(max_length=ENDPOINTS_MAX)] = ()
+    digest: Text = ""
+    """Hex digest of its index: a lasting difference means that replicas hold different content."""
+
+
+Body = NodeBody | AdmissionBody | AgentBody | CursorsBody | HeartbeatBody
+
+BODY_TYPES: dict[RoomMap, type[Body]] = {
+    RoomMap.NODES: NodeBody,
+    RoomMap.ADMISSIONS: AdmissionBody,
+    RoomMap.AGENTS: AgentBody,
+    RoomMap.CURSORS: CursorsBody,
+    RoomMap.PRESENCE: HeartbeatBody,
+}
+
+TOMBSTONES = frozenset({RoomMap.NODES, RoomMap.CURSORS})
+"""Maps whose records their owner may delete; an agent is removed by status, an admission not at all."""
+
+Position = tuple[Epoch, Seq]
+
+
+ROOT = "root"
+"""The signer of seed certificates: the mesh root key. So no node may have this name."""
+
+
+def check_key(room_map: RoomMap, key: str) -> None:
+    """Raise InvalidId unless the key is a legal name for that map."""
+    if room_map is RoomMap.AGENTS:
+        agent_id(key)
+    elif node_id(key) == ROOT:
+        raise InvalidId("node", key, suggestion="root-node")
+
+
+def position(pair: tuple[str, int]) -> Position:
+    """A checked wire pair as a position."""
+    return Epoch(pair[0]), Seq(pair[1])
+
+
+def cursor_of(body: CursorsBody, source: NodeId) -> Position | None:
+    """Where that reader stands in the outbox of ``source``."""
+    pair = body.cursors.get(source)
+    return position(pair) if pair else None

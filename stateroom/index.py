@@ -1,0 +1,341 @@
+"""The verified index: the only way to read the state room.
+
+Any writer of a CRDT can write any key, so a value counts only as a signed record:
+
+- ``admissions/<node>`` by the mesh root (any role), or by a seed (members only). A seed is a node whose
+  admission the *root* signed with role ``seed``. The root's word goes before a seed's.
+- ``nodes/<node>``, ``cursors/<node>`` and heartbeats by that node, with its admitted key.
+- ``agents/<name>`` as ``stateroom.ownership`` says.
+
+Of the records that count for a key the highest ``(epoch, counter)`` is shown. The result is a function of the
+*set* of records offered, whatever their order: records whose signer is not admitted yet wait, and are judged
+again when an admission comes. Everything else is invisible and counted by reason.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+from outbox.ids import AgentId, Epoch, MeshId, NodeId, Seq
+from stateroom import base64url
+from stateroom.bodies import ROOT, AdmissionBody, CursorsBody, NodeBody, RoomMap, position
+from stateroom.errors import InvalidRecord
+from stateroom.limits import CANDIDATES_PER_KEY_MAX, HANDOVERS_MAX, KEYS_MAX, WAITING_MAX
+from stateroom.ownership import agent_body, may_ever_count, settle
+from stateroom.records import Record, Verify, parse_record
+from stateroom.slot import Slot, SlotKey, dominated
+from stateroom.verdicts import Verdicts
+from stateroom.view import CursorsView, NodeView, OwnerView, View
+
+
+class Admitted(msgspec.Struct, frozen=True):
+    """Whose word counts."""
+
+    public_key: bytes
+    role: Literal["member", "seed"]
+    by_root: bool
+
+
+class Change(msgspec.Struct, frozen=True):
+    """An offered record changed what readers see."""
+
+    keys: tuple[SlotKey, ...]
+    """Every key whose shown record is another one now; an admission may bring many to light."""
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """What presence knows about a node."""
+
+    online: bool
+    last_seen_ms: int
+    """Receiver's clock."""
+    links: tuple[NodeId, ...] = ()
+    endpoints: tuple[str, ...] = ()
+
+
+class Index:
+    """Verified records of one mesh. No I/O, no clock; one owner, one thread."""
+
+    def __init__(self, mesh: MeshId, verify: Verify) -> None:
+        self.mesh = mesh
+        self.version = 0
+        self.rejects: Counter[str] = Counter()
+        """Offers that came to nothing, by reason."""
+        self._verdicts = Verdicts(verify)
+        self._slots: dict[SlotKey, Slot] = {}
+        self._signed_by: dict[str, set[SlotKey]] = {}
+        self._admitted: dict[str, Admitted] = {}
+        self._waiting: dict[str, SlotKey] = {}
+
+    def offer(self, room_map: str, key: str, value: object) -> Change | None:
+        """Take a value that was found in the room under ``room_map`` and ``key``.
+
+        Returns what became visible, or None. Never raises for bad values: they are counted in ``rejects``.
+        """
+        try:
+            record = self._parse(room_map, key, value)
+            chain = self._chain(record)
+        except InvalidRecord as error:
+            self.rejects[error.reason] += 1
+            return None
+        changed: dict[SlotKey, None] = {}
+        for link in chain:
+            if self._keep(link):
+                self._settle((link.map, link.key), changed)
+        self._count_reject(record)
+        return self._changed(changed)
+
+    def record(self, room_map: RoomMap, key: str) -> Record | None:
+        """The record that counts for a key; a tombstone has no body."""
+        slot = self._slots.get((room_map, key))
+        return slot.best if slot else None
+
+    def records(self, *maps: RoomMap) -> list[Record]:
+        """Every record that counts in these maps: what a room is rebuilt from."""
+        return [slot.best for (room_map, _), slot in self._slots.items() if room_map in maps and slot.best]
+
+    def admitted(self, node: str) -> Admitted | None:
+        """Key and role of a node, if its admission counts."""
+        return self._admitted.get(node)
+
+    def next_counter(self, room_map: RoomMap, key: str, epoch: int) -> int:
+        """The counter for the next record of a key by its owner; tombstones are counted too."""
+        best = self.record(room_map, key)
+        return best.counter + 1 if best is not None and best.epoch >= epoch else 1
+
+    def proof(self, agent: AgentId) -> str:
+        """The record a successor (or, above the first owner epoch, the owner) carries as ``handover``."""
+        slot = self._slots.get((RoomMap.AGENTS, agent))
+        return slot.ownership.proof if slot and slot.ownership else ""
+
+    def heartbeat(self, text: str) -> Record | None:
+        """The record of a heartbeat if an admitted node signed it about itself, else None (counted)."""
+        try:
+            record = parse_record(text)
+        except InvalidRecord as error:
+            self.rejects[error.reason] += 1
+            return None
+        if record.mesh != self.mesh or record.map is not RoomMap.PRESENCE or record.signer != record.key:
+            self.rejects["not_entitled"] += 1
+        elif not self._holds(record):
+            self.rejects["bad_signature" if record.signer in self._admitted else "unknown_signer"] += 1
+        else:
+            return record
+        return None
+
+    def digest(self) -> str:
+        """Hex SHA-256 over everything shown. Equal digests mean equal content; state vectors can lie."""
+        lines = sorted(
+            f"{room_map} {key} {slot.best.text}\n"
+            for (room_map, key), slot in self._slots.items()
+            if slot.best
+        )
+        return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+    def view(self, presence: Mapping[NodeId, Seen], presence_version: int = 0) -> View:
+        """The picture of now. Its version is the sum of the index' version and that of the presence."""
+        return View(
+            version=self.version + presence_version,
+            mesh=self.mesh,
+            nodes={NodeId(node): self._node_view(NodeId(node), presence) for node in self._admitted},
+            agents={AgentId(r.key): _owner_view(r) for r in self.records(RoomMap.AGENTS)},
+            cursors={
+                NodeId(r.key): _cursors_view(r.body)
+                for r in self.records(RoomMap.CURSORS)
+                if isinstance(r.body, CursorsBody)
+            },
+        )
+
+    def _parse(self, room_map: str, key: str, value: object) -> Record:
+        if not isinstance(value, str):
+            raise InvalidRecord("not_text")
+        record = parse_record(value)
+        if record.mesh != self.mesh:
+            raise InvalidRecord("foreign_mesh")
+        if (record.map, record.key) != (room_map, key) or record.map is RoomMap.PRESENCE:
+            raise InvalidRecord("wrong_key")
+        return record
+
+    def _chain(self, record: Record) -> list[Record]:
+        """The record and those it carries as proof, oldest first. Raises InvalidRecord."""
+        chain = [record]
+        self._check_entitled(record)
+        while record.map is RoomMap.AGENTS and (text := agent_body(record).handover):
+            outer, record = record, parse_record(text)
+            if len(chain) > HANDOVERS_MAX or _place(outer) != _place(record):
+                raise InvalidRecord("handover")
+            self._check_entitled(record)
+            chain.append(record)
+        return chain[::-1]
+
+    def _check_entitled(self, record: Record) -> None:
+        """Refuse what no set of admissions could ever make right."""
+        if not _may_ever_count(record):
+            raise InvalidRecord("not_entitled")
+        if record.signer == ROOT and not self._holds(record):
+            raise InvalidRecord("bad_signature")
+
+    def _keep(self, record: Record) -> bool:
+        """Add a candidate; False when it is held already or there is no room for it."""
+        name = (record.map, record.key)
+        slot = self._slots.get(name)
+        if slot is None:
+            if len(self._slots) >= KEYS_MAX:
+                self.rejects["index_full"] += 1
+                return False
+            slot = self._slots[name] = Slot()
+        if record.text in slot.candidates:
+            return False
+        slot.candidates[record.text] = record
+        self._signed_by.setdefault(record.signer, set()).add(name)
+        return True
+
+    def _settle(self, name: SlotKey, changed: dict[SlotKey, None]) -> None:
+        """Choose again for a key, and for all keys that an admission that changes thereby decides."""
+        pending = [name]
+        while pending:
+            name = pending.pop()
+            slot = self._slots.get(name)
+            if slot is None:
+                continue
+            before = slot.best
+            self._choose(name, slot)
+            self._trim(name, slot)
+            if slot.best is before:
+                continue
+            changed[name] = None
+            if name[0] is RoomMap.ADMISSIONS and self._admit(name[1], slot.best):
+                pending.extend(self._signed_by.get(name[1], ()))
+
+    def _choose(self, name: SlotKey, slot: Slot) -> None:
+        valid = [record for record in slot.candidates.values() if self._holds(record)]
+        for record in dominated(valid):
+            self._forget(name, slot, record)
+            valid.remove(record)
+        if name[0] is RoomMap.AGENTS:
+            slot.ownership = settle(valid, self._is_seed)
+            slot.best = slot.ownership.shown if slot.ownership else None
+        else:
+            slot.best = max(valid, key=lambda record: (record.signer == ROOT, record.rank), default=None)
+
+    def _holds(self, record: Record) -> bool:
+        """Whether the signature is by a key whose word counts for this kind of record now."""
+        if record.signer == ROOT:
+            return self._verdicts.holds(record, record.root_key)
+        signer = self._admitted.get(record.signer)
+        if signer is None or (record.map is RoomMap.ADMISSIONS and not self._is_seed(record.signer)):
+            return False
+        return self._verdicts.holds(record, signer.public_key)
+
+    def _is_seed(self, signer: str) -> bool:
+        admitted = self._admitted.get(signer)
+        return signer == ROOT or (admitted is not None and admitted.by_root and admitted.role == "seed")
+
+    def _admit(self, node: str, record: Record | None) -> bool:
+        """Follow the admission that counts; True when key or role changed."""
+        before = self._admitted.pop(node, None)
+        if record is not None and isinstance(record.body, AdmissionBody):
+            key = base64url.decode(record.body.public_key)
+            self._admitted[node] = Admitted(key, record.body.role, record.signer == ROOT)
+        return self._admitted.get(node) != before
+
+    def _trim(self, name: SlotKey, slot: Slot) -> None:
+        """Hold the bounds on records that do not count (yet): a few a key, and the oldest of all go first."""
+        useful = {slot.best.text} if slot.best else set()
+        if slot.ownership:
+            useful.add(slot.ownership.grant.text)
+        spare = [record for record in slot.candidates.values() if record.text not in useful]
+        spare.sort(key=lambda record: (self._holds(record), record.rank))
+        for record in spare[: max(0, len(slot.candidates) - CANDIDATES_PER_KEY_MAX)]:
+            self._forget(name, slot, record)
+        for record in slot.candidates.values():
+            if self._holds(record):
+                self._waiting.pop(record.text, None)
+            else:
+                self._waiting.setdefault(record.text, name)
+        while len(self._waiting) > WAITING_MAX:
+            text, other = next(iter(self._waiting.items()))
+            self._forget(other, self._slots[other], self._slots[other].candidates[text])
+            self._drop_if_empty(other)
+        self._drop_if_empty(name)
+
+    def _forget(self, name: SlotKey, slot: Slot, record: Record) -> None:
+        del slot.candidates[record.text]
+        self._waiting.pop(record.text, None)
+        if all(other.signer != record.signer for other in slot.candidates.values()):
+            self._signed_by[record.signer].discard(name)
+            if not self._signed_by[record.signer]:
+                del self._signed_by[record.signer]
+
+    def _drop_if_empty(self, name: SlotKey) -> None:
+        slot = self._slots.get(name)
+        if slot is not None and not slot.candidates:
+            del self._slots[name]
+
+    def _count_reject(self, record: Record) -> None:
+        if self._holds(record):
+            return
+        known = record.signer == ROOT or record.signer in self._admitted
+        self.rejects["bad_signature" if known else "unknown_signer"] += 1
+
+    def _changed(self, changed: dict[SlotKey, None]) -> Change | None:
+        if not changed:
+            return None
+        self.version += 1
+        return Change(tuple(changed))
+
+    def _node_view(self, node: NodeId, presence: Mapping[NodeId, Seen]) -> NodeView:
+        admitted = self._admitted[node]
+        seen = presence.get(node)
+        record = self.record(RoomMap.NODES, node)
+        view = NodeView(
+            node=node,
+            public_key=admitted.public_key,
+            role=admitted.role,
+            online=seen is not None and seen.online,
+            last_seen_ms=seen.last_seen_ms if seen else None,
+            links=seen.links if seen else (),
+        )
+        if record is None or not isinstance(record.body, NodeBody):
+            return view
+        body = record.body
+        return msgspec.structs.replace(
+            view,
+            endpoints=(seen.endpoints if seen else ()) or body.endpoints,
+            outbox_epoch=Epoch(body.outbox_epoch) if body.outbox_epoch else None,
+            head_seq=Seq(body.head_seq),
+            head_hash=body.head_hash,
+            software=body.software,
+        )
+
+
+def _place(record: Record) -> tuple[str, RoomMap, str]:
+    return (record.mesh, record.map, record.key)
+
+
+def _may_ever_count(record: Record) -> bool:
+    match record.map:
+        case RoomMap.NODES | RoomMap.CURSORS:
+            return record.signer == record.key
+        case RoomMap.ADMISSIONS:
+            assert isinstance(record.body, AdmissionBody)
+            return record.signer == ROOT or record.body.role == "member"
+        case RoomMap.AGENTS:
+            return may_ever_count(record)
+        case RoomMap.PRESENCE:
+            return False
+
+
+def _owner_view(record: Record) -> OwnerView:
+    body = agent_body(record)
+    return OwnerView(
+        agent=AgentId(record.key), node=NodeId(body.owner), owner_epoch=body.owner_epoch, status=body.status
+    )
+
+
+def _cursors_view(body: CursorsBody) -> CursorsView:
+    cursors = {NodeId(source): position(pair) for source, pair in body.cursors.items()}
+    return CursorsView(cursors=cursors, head=position(body.head))

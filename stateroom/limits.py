@@ -1,0 +1,123 @@
+"""Every bound of the state room, with its reason."""
+
+# --- records
+
+RECORD_CHARS_MAX = 16 * 1024
+"""One record as text. A cursors record of 100 nodes takes 6 KiB, everything else well below 1 KiB."""
+
+HANDOVERS_MAX = 8
+"""Changes of owner that one agent record may prove, one inside the next; a seed's word needs no proof."""
+
+ENDPOINTS_MAX = 8
+LINKS_MAX = 256
+CURSORS_MAX = 1024
+"""Entries of the lists inside one body: more than the mesh has nodes would be noise."""
+
+TEXT_CHARS_MAX = 512
+"""A URL, a version, a hash: short texts inside a body."""
+
+FIRST_OWNER_EPOCH = 1
+"""The owner epoch of a first claim; a stranger cannot begin above it and so outrank the owner."""
+
+CLOCK_MAX = 2**53 - 1
+"""Counters and Yjs clocks must survive JavaScript's numbers."""
+
+YJS_CLOCK_MAX = 2**31 - 1
+"""A client id lives from one start to the next, and yrs counts its writes in 32 bits."""
+
+# --- index
+
+KEYS_MAX = 50_000
+"""Keys of one mesh: 100 nodes with 100 agents each stay at a fifth."""
+
+CANDIDATES_PER_KEY_MAX = 16
+"""Records of one key kept while they cannot be judged, or because they prove an owner."""
+
+WAITING_MAX = 20_000
+"""Records of all keys kept while their signer is not admitted: a joiner reads the room in any order."""
+
+VERDICTS_MAX = 65_536
+"""Signature checks remembered (61 µs each); one entry is 100 bytes."""
+
+# --- bytes from peers
+
+UPDATE_BYTES_MAX = 4 * 1024 * 1024
+"""One update; a first SyncStep2 of 10,000 agents is 3.4 MB."""
+
+MESSAGE_BYTES_MAX = UPDATE_BYTES_MAX + 1024
+"""One WebSocket message: an update and its frame."""
+
+STATE_VECTOR_BYTES_MAX = 256 * 1024
+"""A state vector holds 9 bytes for each start of each node."""
+
+ROOM_BYTES_MAX = 64 * 1024 * 1024
+"""Update bytes a room takes between two compactions, with the snapshot: twenty times the largest mesh."""
+
+KEY_BYTES_MAX = 128
+"""A key of a map: node and agent names end at 63."""
+
+AWARENESS_BYTES_MAX = 512 * 1024
+AWARENESS_ENTRIES_MAX = 512
+"""Heartbeats in one message: a snapshot for a joiner is the largest."""
+
+# --- presence
+
+STALE_MS = 30_000
+"""A node unheard for so long is offline: two lost heartbeats of 15 s, as in y-protocols."""
+
+NODES_PRESENT_MAX = 1024
+"""Nodes whose presence is kept."""
+
+# --- rooms
+
+WINDOW_S = 0.015
+"""Updates of so long are merged and encoded once for all peers: a third of the work, unseen by people."""
+
+SEND_QUEUE_BYTES_MAX = 4 * 1024 * 1024 + 64 * 1024
+"""Bytes waiting for one peer: the first SyncStep2 must fit. Above it the peer is closed and syncs anew."""
+
+SEND_QUEUE_FRAMES_MAX = 1024
+"""Frames waiting for one peer."""
+
+SEND_TIMEOUT_S = 15.0
+"""A peer that takes nothing for so long is closed: keepalive alone never frees a stalled reader."""
+
+KEEPALIVE_S = 15.0
+"""A stock y-websocket drops a link that was silent for 30 s; WebSocket pings do not count for it."""
+
+RESYNC_S = 60.0
+"""A state vector is asked again this often, so that a lost update never stays lost."""
+
+TICK_S = 1.0
+"""How often presence expires and overwritten records of others are put back."""
+
+PUT_BACK_PER_TICK = 50
+"""Records put back at a time, of all that were overwritten: repair must not become a storm."""
+
+PUT_BACK_QUEUE_MAX = 4096
+"""Keys waiting to be put back; a key forgotten here is found again by its owner or by the next resync."""
+
+# --- store
+
+LOG_ROWS_MAX = 1000
+LOG_BYTES_MAX = 4 * 1024 * 1024
+"""Log entries and bytes after which the log is folded into the snapshot (30-130 ms)."""
+
+COMMIT_WINDOW_S = 0.02
+"""Updates written with one commit."""
+
+# --- dialler
+
+BACKOFF_FIRST_S = 0.5
+BACKOFF_CAP_S = 30.0
+"""Wait before a new attempt: full jitter below a doubling bound."""
+
+STEADY_S = 10.0
+"""A session that lived so long ends the series of failures; one that dies at once must not spin."""
+
+PING_S = 10.0
+PONG_S = 10.0
+"""A half-open connection is found within 20 s."""
+
+OPEN_TIMEOUT_S = 10.0
+CLOSE_TIMEOUT_S = 2.0

@@ -1,0 +1,67 @@
+"""The peers of a room and what is sent to all of them."""
+
+from stateroom.exchange import Awareness, Entry, SyncStep1, Update, encode
+from stateroom.outflow import Closed, Outflow
+from stateroom.replica import Origin, merge
+
+
+class Peer:
+    """One connection."""
+
+    def __init__(self, name: str, outflow: Outflow, *, read_only: bool) -> None:
+        self.name = name
+        self.outflow = outflow
+        self.read_only = read_only
+        self.synced = False
+        """Its SyncStep1 was answered: from here on it gets updates."""
+
+
+class Peers:
+    """All connections of a room. Nothing here waits: each peer has its own bounded queue."""
+
+    def __init__(self) -> None:
+        self._peers: set[Peer] = set()
+
+    @property
+    def names(self) -> list[str]:
+        """Who is connected."""
+        return sorted(peer.name for peer in self._peers)
+
+    def add(self, peer: Peer) -> None:
+        """A connection began."""
+        self._peers.add(peer)
+
+    def discard(self, peer: Peer) -> None:
+        """A connection ended."""
+        self._peers.discard(peer)
+
+    def fan_out(self, batch: list[tuple[Origin, bytes]]) -> None:
+        """Send updates: one frame for all; those who sent a part of it get one without that part."""
+        origins = {id(origin) for origin, _ in batch}
+        whole = encode(Update(merge([update for _, update in batch])))
+        for peer in self._peers:
+            if not peer.synced:
+                continue
+            if id(peer) not in origins:
+                peer.outflow.offer(whole)
+            elif rest := [update for origin, update in batch if origin is not peer]:
+                peer.outflow.offer(encode(Update(merge(rest))))
+
+    def tell(self, entries: tuple[Entry, ...], origin: Peer | None = None) -> None:
+        """Pass heartbeats on. Without entries it is a sign of life, for clients that take silence for death."""
+        frame = encode(Awareness(entries))
+        for peer in self._peers:
+            if peer is not origin:
+                peer.outflow.offer(frame)
+
+    def ask(self, state: bytes) -> None:
+        """Ask every peer that may write for what it has and we lack."""
+        frame = encode(SyncStep1(state))
+        for peer in self._peers:
+            if not peer.read_only:
+                peer.outflow.offer(frame)
+
+    def end(self, closed: Closed) -> None:
+        """Close all."""
+        for peer in self._peers:
+            peer.outflow.end(closed)

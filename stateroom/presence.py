@@ -1,0 +1,103 @@
+"""Who is alive, from signed heartbeats that travel in awareness messages.
+
+The state of an awareness entry is ``{"record": "<record of map presence>"}``. The node is the one that
+signed the record; the client id and clock of the message count for nothing, so nobody can speak for another
+or silence it. A heartbeat counts when its ``(epoch, counter)`` is higher than the last of that node, also
+after that one has expired: an old heartbeat cannot be played again. A sender makes the counter from its
+wall clock, so that it rises over restarts. A node unheard for ``STALE_MS`` of *our* clock is offline.
+
+For stock Yjs clients each node appears under a client id made from its name, with the counter as clock.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from outbox.ids import NodeId
+from stateroom.bodies import HeartbeatBody
+from stateroom.exchange import Entry
+from stateroom.index import Seen
+from stateroom.limits import AWARENESS_ENTRIES_MAX, NODES_PRESENT_MAX, STALE_MS
+from stateroom.records import Record
+
+Judge = Callable[[str], Record | None]
+"""``Index.heartbeat``: the record of a text, if an admitted node signed it about itself."""
+
+
+class _State(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    record: str
+
+
+class _Heard(msgspec.Struct, frozen=True):
+    record: Record
+    seen: Seen
+
+
+class Presence:
+    """Heartbeats by node. No clock: ``now_ms`` is an argument, from one clock of the receiver."""
+
+    def __init__(self, judge: Judge) -> None:
+        self.version = 0
+        self._judge = judge
+        self._heard: dict[NodeId, _Heard] = {}
+        self._last: dict[NodeId, tuple[int, int]] = {}
+
+    def hear(self, entries: Iterable[Entry], now_ms: int) -> tuple[Entry, ...]:
+        """Take entries of an awareness message; returns those that are news, to be passed on."""
+        return tuple(entry for found in entries if (entry := self._take(_text(found.state), now_ms)))
+
+    def beat(self, text: str, now_ms: int) -> tuple[Entry, ...]:
+        """Take our own heartbeat (the record's text); returns the entry to send."""
+        entry = self._take(text, now_ms)
+        return (entry,) if entry else ()
+
+    def expire(self, now_ms: int) -> bool:
+        """Drop who was not heard lately; True when that changed the picture."""
+        stale = [n for n, heard in self._heard.items() if now_ms - heard.seen.last_seen_ms >= STALE_MS]
+        for node in stale:
+            del self._heard[node]
+        self.version += bool(stale)
+        return bool(stale)
+
+    def snapshot(self) -> tuple[Entry, ...]:
+        """All entries, for a late joiner."""
+        return tuple(_entry(heard.record) for heard in self._heard.values())[:AWARENESS_ENTRIES_MAX]
+
+    def seen(self) -> dict[NodeId, Seen]:
+        """Who is online, since when unheard; the argument of ``Index.view``."""
+        return {node: heard.seen for node, heard in self._heard.items()}
+
+    def _take(self, text: str, now_ms: int) -> Entry | None:
+        record = self._judge(text) if text else None
+        if record is None or not isinstance(record.body, HeartbeatBody):
+            return None
+        node, rank = NodeId(record.key), (record.epoch, record.counter)
+        if rank <= self._last.get(node, (-1, -1)) or not self._has_room(node):
+            return None
+        self._last[node] = rank
+        body = record.body
+        links = tuple(NodeId(link) for link in body.links)
+        self._heard[node] = _Heard(record, Seen(True, now_ms, links, body.endpoints))
+        self.version += 1
+        return _entry(record)
+
+    def _has_room(self, node: NodeId) -> bool:
+        return node in self._last or len(self._last) < NODES_PRESENT_MAX
+
+
+def client_of(node: str) -> int:
+    """The awareness client id under which a node is shown: 32 bits of its name's SHA-256."""
+    return int.from_bytes(hashlib.sha256(node.encode()).digest()[:4])
+
+
+def _entry(record: Record) -> Entry:
+    return Entry(client_of(record.key), record.counter, msgspec.json.encode(_State(record.text)).decode())
+
+
+def _text(state: str) -> str:
+    """The record in a state; "" for ``null`` and for what stock clients say about their cursors."""
+    try:
+        return msgspec.json.decode(state, type=_State).record
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return ""

@@ -1,0 +1,371 @@
+"""A room: one replica, its store, and any number of peers that hold the same document.
+
+``serve`` treats accepted and dialled connections alike. An incoming update goes through size limit,
+pre-flight, apply, store and only then to the other peers; what arrives within one window is merged, written
+with one commit and encoded once for all peers, leaving out what a peer itself has sent. An update that
+changes nothing is not passed on, so any connected shape of nodes settles.
+
+A room never trusts its document: values count only in the index. When a value that counts was overwritten by
+something lesser, the room puts it back: its own at once, those of others after a while and so many at a time.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+
+import msgspec
+
+from stateroom.bodies import RoomMap
+from stateroom.errors import InvalidMessage, InvalidUpdate, RoomFull, RoomStoreFailed
+from stateroom.exchange import (
+    Awareness,
+    Entry,
+    Message,
+    QueryAwareness,
+    SyncStep1,
+    SyncStep2,
+    Update,
+    decode,
+    encode,
+)
+from stateroom.index import Index
+from stateroom.limits import (
+    KEEPALIVE_S,
+    PUT_BACK_PER_TICK,
+    PUT_BACK_QUEUE_MAX,
+    RESYNC_S,
+    ROOM_BYTES_MAX,
+    SEND_QUEUE_BYTES_MAX,
+    SEND_TIMEOUT_S,
+    TICK_S,
+    UPDATE_BYTES_MAX,
+    WINDOW_S,
+)
+from stateroom.outflow import GONE, LOST, STOPPING, Closed, Outflow, Recv, Send
+from stateroom.presence import Presence
+from stateroom.peers import Peer, Peers
+from stateroom.replica import Origin, Replica, Touched, merge
+from stateroom.store import RoomStore
+
+
+class Pace(msgspec.Struct, frozen=True, kw_only=True):
+    """How often a room does what; the defaults are those of ``stateroom.limits``, in seconds."""
+
+    window_s: float = WINDOW_S
+    tick_s: float = TICK_S
+    keepalive_s: float = KEEPALIVE_S
+    resync_s: float = RESYNC_S
+    send_timeout_s: float = SEND_TIMEOUT_S
+    send_queue_bytes: int = SEND_QUEUE_BYTES_MAX
+
+
+class _Ended(Exception):
+    """Leaves the task group of a connection."""
+
+    def __init__(self, closed: Closed) -> None:
+        super().__init__(closed.reason)
+        self.closed = closed
+
+
+class Room:
+    """Call ``load`` once, keep ``run`` running, and ``serve`` each connection. All on one event loop."""
+
+    def __init__(
+        self,
+        name: str,
+        maps: frozenset[RoomMap],
+        store: RoomStore,
+        index: Index,
+        *,
+        now_ms: Callable[[], int],
+        new_client_id: Callable[[], int],
+        on_change: Callable[[], None],
+        presence: Presence | None = None,
+        pace: Pace | None = None,
+    ) -> None:
+        self.name = name
+        self.counts: Counter[str] = Counter()
+        """What went wrong, by reason: refused messages and updates, repairs, closed peers, store failures."""
+        self._store = store
+        self._index = index
+        self._now_ms = now_ms
+        self._on_change = on_change
+        self._presence = presence
+        self._pace = pace or Pace()
+        self._replica = Replica(maps, new_client_id)
+        self._peers = Peers()
+        self._own: dict[tuple[str, str], None] = {}
+        self._put_back: dict[tuple[str, str], None] = {}
+        self._batch: list[tuple[Origin, bytes]] = []
+        self._dirty = asyncio.Event()
+        self._settled = asyncio.Event()
+        self._settled.set()
+        self._changed = False
+        self._stored_bytes = 0
+        self._save_whole = False
+        self._stopping = False
+
+    @property
+    def peers(self) -> list[str]:
+        """Names of the connected peers."""
+        return self._peers.names
+
+    @property
+    def client_id(self) -> int:
+        """The Yjs client id of this start."""
+        return self._replica.client_id
+
+    async def load(self) -> None:
+        """Fill the room from the store. What cannot be applied is quarantined. Raises RoomStoreFailed."""
+        for stored in await asyncio.to_thread(self._store.load, self.name):
+            try:
+                self._replica.apply(stored.payload, self._store)
+            except InvalidUpdate as error:
+                self.counts["quarantined"] += 1
+                await asyncio.to_thread(self._store.quarantine, self.name, stored, error.reason)
+        happened = self._replica.take()
+        self._stored_bytes = sum(len(update) for _, update in happened.updates)
+        self._read(happened.touched)
+        self._report()
+
+    def put(self, room_map: RoomMap, key: str, record: str) -> None:
+        """Write one of our own records. It is stored and sent within a window."""
+        self._own[room_map.value, key] = None
+        self._replica.put(room_map.value, key, record)
+        self._digest()
+
+    def beat(self, record: str) -> None:
+        """Send our heartbeat: a record of map ``presence``."""
+        if self._presence is not None:
+            self._heard(self._presence.beat(record, self._now_ms()), None)
+
+    async def settled(self) -> None:
+        """Wait until everything written or received so far is stored and queued for the peers."""
+        await self._settled.wait()
+
+    def renew(self) -> None:
+        """Take a new client id and write our records again: the repair when index digests differ
+        lastingly.""" self._replica.renew() self._reassert() self._peers.ask(self._replica.state())
+
+    async def run(self) -> None:
+        """Store, send and repair until cancelled; what is pending then is stored before it returns."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._flush_for_ever())
+                tasks.create_task(self._tick_for_ever())
+        finally:
+            self._stopping = True
+            self._peers.end(STOPPING)
+            self._save([update for _, update in self._batch])
+
+    async def serve(self, send: Send, recv: Recv, *, peer: str, read_only: bool = False) -> Closed:
+        """Keep one connection in step until it ends; the caller closes the socket with what is returned.
+
+        ``read_only``: only SyncStep1 and awareness queries are heard.
+        """
+        if self._stopping:
+            return STOPPING
+        link = Peer(peer, Outflow(bytes_max=self._pace.send_queue_bytes), read_only=read_only)
+        self._peers.add(link)
+        self._greet(link)
+        closed = GONE
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._pump(link, send))
+                tasks.create_task(self._listen(link, recv))
+        except* _Ended as group:
+            closed = _first(group)
+        finally:
+            self._peers.discard(link)
+        if closed not in (GONE, STOPPING):
+            self.counts[closed.reason] += 1
+        return closed
+
+    # --- one connection
+
+    def _greet(self, link: Peer) -> None:
+        if not link.read_only:
+            link.outflow.offer(encode(SyncStep1(self._replica.state())))
+        if self._presence is not None:
+            link.outflow.offer(encode(Awareness(self._presence.snapshot())))
+
+    async def _pump(self, link: Peer, send: Send) -> None:
+        raise _Ended(await link.outflow.pump(send, self._pace.send_timeout_s))
+
+    async def _listen(self, link: Peer, recv: Recv) -> None:
+        while True:
+            try:
+                frame = await recv()
+            except ConnectionError:
+                raise _Ended(LOST) from None
+            if frame is None:
+                raise _Ended(GONE)
+            self._hear(link, frame)
+            await self._breathe()
+
+    def _hear(self, link: Peer, frame: bytes) -> None:
+        try:
+            self._handle(link, decode(frame))
+        except (InvalidMessage, InvalidUpdate) as error:
+            self.counts[error.reason] += 1
+            raise _Ended(Closed(1008, f"{error.code}: {error.reason}")) from None
+        except RoomFull as error:
+            raise _Ended(Closed(1008, error.code)) from None
+
+    async def _breathe(self) -> None:
+        """Let others run; while the store is behind, wait for it instead of gathering more."""
+        if sum(len(update) for _, update in self._batch) > UPDATE_BYTES_MAX:
+            await self._settled.wait()
+        else:
+            await asyncio.sleep(0)
+
+    def _handle(self, link: Peer, message: Message) -> None:
+        match message:
+            case SyncStep1(state):
+                link.outflow.offer(encode(SyncStep2(self._replica.lacking(state))))
+                link.synced = True
+            case QueryAwareness():
+                entries = self._presence.snapshot() if self._presence else ()
+                link.outflow.offer(encode(Awareness(entries)))
+            case _ if link.read_only:
+                self.counts["read_only"] += 1
+            case SyncStep2(update) | Update(update):
+                self._accept(link, update)
+            case Awareness(entries):
+                if self._presence is not None:
+                    self._heard(self._presence.hear(entries, self._now_ms()), link)
+
+    def _accept(self, link: Peer, update: bytes) -> None:
+        if self._stored_bytes + len(update) > ROOM_BYTES_MAX:
+            self.counts["room_full"] += 1
+            raise RoomFull(f"room {self.name} is full")
+        client_id = self._replica.client_id
+        self._replica.apply(update, link)
+        if self._replica.client_id != client_id:
+            self.counts["client_id_forged"] += 1
+            self._reassert()
+            self._peers.ask(self._replica.state())
+        self._digest()
+
+    # --- what a change leads to
+
+    def _digest(self) -> None:
+        """Show new values to the index, and queue new updates for store and peers."""
+        happened = self._replica.take()
+        self._read(happened.touched)
+        self._batch.extend(happened.updates)
+        if self._batch or self._changed:
+            self._settled.clear()
+            self._dirty.set()
+
+    def _read(self, touched: list[Touched]) -> None:
+        for touch in touched:
+            change = self._index.offer(touch.map, touch.key, touch.value) if touch.value is not None else None
+            self._changed |= change is not None
+            self._watch([(touch.map, touch.key), *(change.keys if change else ())])
+
+    def _watch(self, keys: list[tuple[str, str]]) -> None:
+        """Note the keys whose value in the document is not the one that counts."""
+        for room_map, key in keys:
+            if room_map in self._replica.roots and self._is_lesser(room_map, key):
+                if len(self._put_back) < PUT_BACK_QUEUE_MAX:
+                    self._put_back[room_map, key] = None
+
+    def _is_lesser(self, room_map: str, key: str) -> bool:
+        best = self._index.record(RoomMap(room_map), key)
+        return best is not None and self._replica.get(room_map, key) != best.text
+
+    def _repair(self, keys: list[tuple[str, str]]) -> None:
+        for room_map, key in keys:
+            self._put_back.pop((room_map, key), None)
+            best = self._index.record(RoomMap(room_map), key)
+            if best is not None and self._is_lesser(room_map, key):
+                self.counts["put_back"] += 1
+                self._replica.put(room_map, key, best.text)
+        self._digest()
+
+    def _reassert(self) -> None:
+        """Write our own records again, under whatever client id we have now."""
+        for room_map, key in self._own:
+            best = self._index.record(RoomMap(room_map), key)
+            if best is not None:
+                self._replica.put(room_map, key, best.text)
+        self._digest()
+
+    def _report(self) -> None:
+        if self._changed:
+            self._changed = False
+            self._on_change()
+
+    def _heard(self, entries: tuple[Entry, ...], origin: Peer | None) -> None:
+        """Pass on heartbeats that are news."""
+        if entries:
+            self._changed = True
+            self._peers.tell(entries, origin)
+            self._digest()
+
+    # --- in the background
+
+    async def _flush_for_ever(self) -> None:
+        while True:
+            await self._dirty.wait()
+            await asyncio.sleep(self._pace.window_s)
+            self._repair([key for key in self._put_back if key in self._own])
+            self._dirty.clear()
+            await self._flush()
+            if not self._dirty.is_set():
+                self._settled.set()
+
+    async def _flush(self) -> None:
+        if batch := list(self._batch):
+            await asyncio.to_thread(self._save, [update for _, update in batch])
+            del self._batch[: len(batch)]
+            self._peers.fan_out(batch)
+        self._report()
+        if self._save_whole or self._store.wants_compaction(self.name):
+            await self._compact()
+
+    def _save(self, updates: list[bytes]) -> None:
+        if not updates:
+            return
+        try:
+            merged = merge(updates)
+            self._store.append(self.name, merged)
+            self._stored_bytes += len(merged)
+        except RoomStoreFailed:
+            self.counts["store_failed"] += 1
+            self._save_whole = True
+
+    async def _compact(self) -> None:
+        """Fold log and snapshot; also the way back after a failed write, since it saves everything."""
+        snapshot = self._replica.compacted()
+        try:
+            await asyncio.to_thread(self._store.compact, self.name, snapshot)
+        except RoomStoreFailed:
+            self.counts["store_failed"] += 1
+            return
+        self._save_whole = False
+        self._stored_bytes = len(snapshot)
+
+    async def _tick_for_ever(self) -> None:
+        spoke = asked = self._now_ms()
+        while True:
+            await asyncio.sleep(self._pace.tick_s)
+            now = self._now_ms()
+            if self._presence is not None and self._presence.expire(now):
+                self._changed = True
+            self._repair(list(self._put_back)[:PUT_BACK_PER_TICK])
+            if now - spoke >= self._pace.keepalive_s * 1000:
+                spoke = now
+                self._peers.tell(())
+            if now - asked >= self._pace.resync_s * 1000:
+                asked = now
+                self._peers.ask(self._replica.state())
+
+
+def _first(group: BaseExceptionGroup[_Ended]) -> Closed:
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    assert isinstance(error, _Ended)
+    return error.closed

@@ -1,0 +1,39 @@
+"""All that is kept of one key of one map: the records that may still matter, and the one that counts."""
+
+from collections.abc import Sequence
+
+from stateroom.bodies import RoomMap
+from stateroom.ownership import Ownership, agent_body
+from stateroom.records import Record
+
+SlotKey = tuple[RoomMap, str]
+
+
+class Slot:
+    """Mutable; owned by the index."""
+
+    __slots__ = ("best", "candidates", "ownership")
+
+    def __init__(self) -> None:
+        self.candidates: dict[str, Record] = {}
+        """By text."""
+        self.best: Record | None = None
+        self.ownership: Ownership | None = None
+        """For agents: how ``best`` came to count."""
+
+
+def dominated(valid: Sequence[Record]) -> list[Record]:
+    """Of records whose signatures hold: those that a higher one of equal standing makes useless for ever."""
+    top: dict[tuple[str, str, int], Record] = {}
+    for record in valid:
+        other = top.setdefault(_standing(record), record)
+        if record.rank > other.rank:
+            top[_standing(record)] = record
+    return [record for record in valid if top[_standing(record)] is not record]
+
+
+def _standing(record: Record) -> tuple[str, str, int]:
+    if record.map is RoomMap.AGENTS:
+        body = agent_body(record)
+        return (record.signer, body.owner, body.owner_epoch)
+    return (record.signer, "", 0)

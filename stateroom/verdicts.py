@@ -1,0 +1,24 @@
+"""Signature checks already made, so that a record that comes again costs a hash and no curve arithmetic."""
+
+import hashlib
+
+from stateroom.limits import VERDICTS_MAX
+from stateroom.records import Record, Verify, verify_record
+
+
+class Verdicts:
+    """A bounded memory of (record, key) to whether the signature holds; the oldest go first."""
+
+    def __init__(self, verify: Verify) -> None:
+        self._verify = verify
+        self._known: dict[bytes, bool] = {}
+
+    def holds(self, record: Record, public_key: bytes) -> bool:
+        """Whether this key signed this record."""
+        name = hashlib.sha256(public_key + record.text.encode()).digest()
+        known = self._known.get(name)
+        if known is None:
+            known = self._known[name] = verify_record(record, public_key, self._verify)
+            if len(self._known) > VERDICTS_MAX:
+                del self._known[next(iter(self._known))]
+        return known

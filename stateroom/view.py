@@ -1,0 +1,86 @@
+"""What the rest of the program sees of the state room: one immutable picture with a version.
+
+A View is made by ``Index.view``; it never changes afterwards, may cross threads and processes, and survives
+``msgspec.json``. All look-ups are dictionary reads.
+"""
+
+from typing import Literal
+
+import msgspec
+
+from outbox.ids import AgentId, Epoch, MeshId, NodeId, Seq
+
+Position = tuple[Epoch, Seq]
+
+
+class NodeView(msgspec.Struct, frozen=True, kw_only=True):
+    """An admitted node. The parts from its own record are empty until it has published one."""
+
+    node: NodeId
+    public_key: bytes
+    """Raw Ed25519 key, 32 bytes."""
+    role: Literal["member", "seed"]
+    endpoints: tuple[str, ...] = ()
+    outbox_epoch: Epoch | None = None
+    head_seq: Seq = Seq(0)
+    head_hash: str = ""
+    software: str = ""
+    online: bool = False
+    last_seen_ms: int | None = None
+    """When its last heartbeat came, by our clock."""
+    links: tuple[NodeId, ...] = ()
+    """Nodes that it says it has a link with."""
+
+
+class OwnerView(msgspec.Struct, frozen=True, kw_only=True):
+    """Which node owns an agent."""
+
+    agent: AgentId
+    node: NodeId
+    owner_epoch: int
+    status: Literal["active", "removed"]
+
+
+class CursorsView(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a node has read the others, and its own head at that moment."""
+
+    cursors: dict[NodeId, Position]
+    head: Position
+
+
+class View(msgspec.Struct, frozen=True, kw_only=True):
+    """The mesh as this node knows it. A higher version is a later picture of the same process."""
+
+    version: int
+    mesh: MeshId
+    nodes: dict[NodeId, NodeView]
+    agents: dict[AgentId, OwnerView]
+    """Every agent ever seen, removed ones too."""
+    cursors: dict[NodeId, CursorsView]
+
+    def node(self, node: NodeId) -> NodeView | None:
+        """An admitted node."""
+        return self.nodes.get(node)
+
+    def owner(self, agent: AgentId) -> OwnerView | None:
+        """Who owns an agent now; None for an unknown or removed one."""
+        owner = self.agents.get(agent)
+        return owner if owner is not None and owner.status == "active" else None
+
+    def known(self, agent: AgentId) -> bool:
+        """Whether the mesh has ever heard of this agent."""
+        return agent in self.agents
+
+    def online(self, node: NodeId) -> bool:
+        """Whether a heartbeat of that node came lately."""
+        found = self.nodes.get(node)
+        return found is not None and found.online
+
+    def cursor(self, reader: NodeId, source: NodeId) -> Position | None:
+        """How far ``reader`` says it has read the outbox of ``source``."""
+        found = self.cursors.get(reader)
+        return found.cursors.get(source) if found is not None else None
+
+    def peers(self, self_id: NodeId) -> list[NodeView]:
+        """All admitted nodes but ourselves, by name."""
+        return [self.nodes[node] for node in sorted(self.nodes) if node != self_id]
