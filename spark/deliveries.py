@@ -1,7 +1,7 @@
 """The life of each root event: all statements about it, gathered into one row.
 
-One group-by on ``rootId``, and every aggregate is a minimum or a maximum: duplicates, retries, repeated pages and
-late events cannot change a result, and two halves of a history can be gathered apart and then together.
+One group-by on ``rootId``, and every aggregate is a minimum or a maximum: duplicates, retries, repeated pages
+and late events cannot change a result, and two halves of a history can be gathered apart and then together.
 So there is no join, no sorting and no removal of duplicates, and the data is exchanged once.
 
 Facts and their times are kept apart: a node whose clock was never set has still accepted the event.
@@ -80,8 +80,9 @@ LATENCIES: dict[str, tuple[str, str]] = {
 
 COLUMNS = (
     "rootId", "kind", "type", "priority", "fromNode", "fromAgent", "toNode", "toAgent", "toNodes", "parentId",
-    "threadId", "position", "createdAt", "acceptedAt", "engagedAt", "processedAt", "repliedAt", "deadAt", "expiresAt",
-    "acceptDueAt", "processDueAt", "doneAt", "state", "outcome", "error", "refusal", "reason", "attempts", "deliveries",
+    "threadId", "position", "createdAt", "acceptedAt", "engagedAt", "processedAt", "repliedAt", "deadAt",
+    "expiresAt", "acceptDueAt", "processDueAt", "doneAt", "state", "outcome", "error", "refusal", "reason",
+    "attempts", "deliveries",
     *LATENCIES,
 )  # fmt: skip
 """The lifecycle table."""

@@ -4,7 +4,8 @@
 
     MeshError
     ├── CallerError
-    │   └── LakeEmpty        lake_empty      there is nothing to report on
+    │   ├── LakeEmpty        lake_empty      there is nothing to report on
+    │   └── InvalidThreshold invalid_threshold   a promise that cannot be judged
     └── WorldError
         ├── LakeDamaged      lake_damaged    a file is not what its name says
         ├── LakeBusy         lake_busy       another collector writes to it
@@ -20,6 +21,12 @@ class LakeEmpty(CallerError):
     """No collected events are there."""
 
     code = "lake_empty"
+
+
+class InvalidThreshold(CallerError):
+    """A promise for a kind that nobody acknowledges, or of no time at all."""
+
+    code = "invalid_threshold"
 
 
 class LakeDamaged(WorldError):

@@ -61,7 +61,8 @@ end)
 
 _KEPT = (
     "sourceNodeId", "epoch", "seq", "kind", "attempt", "sourceAgentId", "toAgentId", "toNodes", "corrId",
-    "threadId", "expiresAt", "priority", "type", "outcome", "error", "reason", "attempts", "engagedAt", "deliveries",
+    "threadId", "expiresAt", "priority", "type", "outcome", "error", "reason", "attempts", "engagedAt",
+    "deliveries",
 )  # fmt: skip
 
 

@@ -1,9 +1,10 @@
 """Which messages broke a promise: rules as data, over the lifecycle table.
 
-A condition is SQL text with ``{as_of}`` in it. It is built into a query late, since Spark has no columns before it
-has a session, and so that other engines can run the same text.
+A condition is SQL text with ``{as_of}`` in it. It is built into a query late, since Spark has no columns
+before it has a session, and so that other engines can run the same text.
 
-Version 1 of the rules since 2026-11; a changed condition is a new version, so that old reports stay explainable.
+Version 1 of the rules since 2026-11; a changed condition is a new version, so that old reports can be
+explained.
 """
 
 from enum import StrEnum
@@ -70,8 +71,9 @@ RULES: dict[IncidentClass, Rule] = {
 }
 
 COLUMNS = (
-    "incidentId", "class", "severity", "openedAt", "closedAt", "rootId", "kind", "threadId", "fromNode", "fromAgent",
-    "toNode", "toAgent", "createdAt", "state", "attempts", "deliveries", "detail", "position", "rulesVersion",
+    "incidentId", "class", "severity", "openedAt", "closedAt", "rootId", "kind", "threadId", "fromNode",
+    "fromAgent", "toNode", "toAgent", "createdAt", "state", "attempts", "deliveries", "detail", "position",
+    "rulesVersion",
 )  # fmt: skip
 """The incidents table."""
 

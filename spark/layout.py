@@ -6,8 +6,8 @@
     quarantine/v=1/sourceNodeId=<node>/epoch=<epoch>/seq-<first>-<last>.parquet
 
 The file name is the cursor: a file holds exactly the entries ``first`` … ``last``, and the next page begins
-after the largest ``last``. No second place says how far a collector came, so nothing can disagree with the data.
-A file whose range lies inside another's is *covered* and is not read: whoever repeats a page with more
+after the largest ``last``. No second place says how far a collector came, so nothing can disagree with the
+data. A file whose range lies inside another's is *covered* and is not read: whoever repeats a page with more
 entries, or writes a larger file in place of small ones, can crash between the two steps.
 
 Version 1 since 2026-11.

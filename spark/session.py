@@ -42,31 +42,19 @@ _SETTINGS = {
 _SMALL = "-XX:TieredStopAtLevel=1"
 
 
-class Setup:
+class Setup(msgspec.Struct, frozen=True, kw_only=True):
     """How to start: where files may go and how much there is to do."""
 
-    def __init__(
-        self,
-        scratch: Path,
-        cache: Path,
-        *,
-        master: str = "local[*]",
-        partitions: int = 8,
-        small: bool = False,
-    ) -> None:
-        self.scratch = scratch
-        """For the log and for what Spark spills; the caller's to remove."""
-        self.cache = cache
-        """For the Java shim; kept from run to run."""
-        self.master = master
-        self.partitions = partitions
-        self.small = small
-        """Little data: start quickly rather than run fast."""
-
-    @property
-    def log(self) -> Path:
-        """Where Spark and the JVM write."""
-        return self.scratch / "spark.log"
+    scratch: Path
+    """For what Spark spills; the caller's to remove."""
+    log: Path
+    """Where Spark and the JVM write."""
+    cache: Path
+    """For the Java shim; kept from run to run."""
+    master: str = "local[*]"
+    partitions: int = 8
+    small: bool = False
+    """Little data: start quickly rather than run fast."""
 
 
 @contextmanager

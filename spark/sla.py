@@ -1,7 +1,7 @@
 """What is promised for each kind, and how well it was kept: counts and percentiles by several dimensions.
 
-Times are judged *as of* a moment: what is still open then and overdue has missed its promise, what is open and
-not yet due is not judged. Answers from after that moment still count, since clocks differ.
+Times are judged *as of* a moment: what is still open then and overdue has missed its promise, what is open
+and not yet due is not judged. Answers from after that moment still count, since clocks differ.
 """
 
 import re
@@ -10,20 +10,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from outbox.errors import CallerError
 from outbox.kinds import RULES, Kind
 from outbox.records import DeliveryState
+from spark.errors import InvalidThreshold
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _KIND = re.compile(r"[a-z_]{1,40}", re.ASCII)
-
-
-class InvalidThreshold(CallerError):
-    """A promise that cannot be kept or judged."""
-
-    code = "invalid_threshold"
 
 
 class Threshold(msgspec.Struct, frozen=True):
@@ -86,7 +80,8 @@ def latency(deliveries: "DataFrame", as_of_ms: int) -> "DataFrame":
     from pyspark.sql import functions as F  # noqa: N812 - the name everybody gives it
 
     groups = ", ".join(
-        f"named_struct('dimension', '{name}', 'source', coalesce({source}, ''), 'target', coalesce({target}, ''))"
+        f"named_struct('dimension', '{name}',"
+        f" 'source', coalesce({source}, ''), 'target', coalesce({target}, ''))"
         for name, (source, target) in DIMENSIONS.items()
     )
     counts = [

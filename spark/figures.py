@@ -1,0 +1,161 @@
+"""Small results out of large tables: everything that the report shows, collected.
+
+Times leave Spark as numbers: collected timestamps would be in the zone of this process.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+
+from outbox.kinds import RULES
+from outbox.records import DeliveryState
+from spark.limits import AGENTS_MAX, BUCKETS_MAX, FLOWS_MAX, INCIDENTS_JSON_MAX, ROUTES_MAX
+from spark.sla import MEASURED, PERCENTS, Threshold
+from spark.summary import Bucket, ClassCount, IncidentLine, LatencyLine, StateCount, Stream, Summary
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+_Line = TypeVar("_Line")
+
+_SECOND = 1000
+_HOUR = 3600 * _SECOND
+WIDTHS_MS = (
+    *(width * _SECOND for width in (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800)),
+    *(width * _HOUR for width in (1, 2, 3, 6, 12, 24, 48, 168, 720, 2160, 8760)),
+)
+"""Slices of time that people count in."""
+
+_NO_PROCESSING = ", ".join(
+    f"'{kind}'" for kind, rule in RULES.items() if rule.accepted and not rule.processed
+)
+
+FARED = f"""
+case
+    when state = '{DeliveryState.DEAD_LETTER}' or outcome = 'failed' then 'failed'
+    when state in ('{DeliveryState.PROCESSED}', '{DeliveryState.REPLIED}') then 'done'
+    when state = '{DeliveryState.ACCEPTED}' and kind in ({_NO_PROCESSING}) then 'done'
+    else 'waiting'
+end
+"""
+"""How a root event fared, in three words."""
+
+
+class Tables(msgspec.Struct, frozen=True):
+    """What the job has made so far."""
+
+    events: "DataFrame"
+    lifecycle: "DataFrame"
+    incidents: "DataFrame"
+    latency: "DataFrame"
+
+
+def summarise(tables: Tables, as_of_ms: int, thresholds: Mapping[str, Threshold]) -> Summary:
+    """Ask the tables for everything that the report shows."""
+    width_ms, buckets = _buckets(tables.lifecycle)
+    return Summary(
+        as_of_ms=as_of_ms,
+        thresholds=thresholds,
+        streams=tuple(_lines(_streams(tables.events), Stream)),
+        states=tuple(_lines(_states(tables.lifecycle), StateCount)),
+        classes=tuple(_lines(_classes(tables.incidents), ClassCount)),
+        latency=tuple(_latency(tables.latency)),
+        buckets=buckets,
+        bucket_ms=width_ms,
+        incidents=tuple(_lines(_worst(tables.incidents), IncidentLine)),
+    )
+
+
+def _lines(frame: "DataFrame", line: type[_Line]) -> Iterator[_Line]:
+    return (msgspec.convert(row.asDict(), line) for row in frame.collect())
+
+
+def _streams(events: "DataFrame") -> "DataFrame":
+    return (
+        events.selectExpr("sourceNodeId as node", "flags")
+        .groupBy("node")
+        .agg({"*": "count", "flags": "count"})
+        .selectExpr("node", "`count(1)` as events", "`count(flags)` as flagged")
+        .orderBy("node")
+    )
+
+
+def _states(lifecycle: "DataFrame") -> "DataFrame":
+    return (
+        lifecycle.groupBy("kind", "state")
+        .count()
+        .withColumnRenamed("count", "events")
+        .orderBy("kind", "state")
+    )
+
+
+def _classes(incidents: "DataFrame") -> "DataFrame":
+    return (
+        incidents.groupBy("class", "severity")
+        .agg({"*": "count", "closedAt": "count"})
+        .selectExpr(
+            "class as name", "severity", "`count(1)` as incidents", "`count(1)` - `count(closedAt)` as open"
+        )
+        .orderBy("severity", "name")
+    )
+
+
+def _worst(incidents: "DataFrame") -> "DataFrame":
+    times = [f"unix_millis({name}) as {name}Ms" for name in ("openedAt", "closedAt", "createdAt")]
+    lines = incidents.selectExpr("* except (openedAt, closedAt, createdAt, rulesVersion)", *times)
+    order = ("closedAtMs is not null", "severity", "openedAtMs desc", "incidentId")
+    return lines.orderBy(*(_order(text) for text in order)).limit(INCIDENTS_JSON_MAX)
+
+
+def _order(text: str) -> "Column":
+    from pyspark.sql import functions as F  # noqa: N812 - the name everybody gives it
+
+    column = text.removesuffix(" desc")
+    return F.expr(column).desc() if text.endswith(" desc") else F.expr(column)
+
+
+def bucket_width(span_ms: int) -> int:
+    """The smallest usual slice of time that cuts the span into at most ``BUCKETS_MAX`` pieces, plus one."""
+    return next((width for width in WIDTHS_MS if width * BUCKETS_MAX >= span_ms), WIDTHS_MS[-1])
+
+
+def _buckets(lifecycle: "DataFrame") -> tuple[int, tuple[Bucket, ...]]:
+    dated = lifecycle.where("createdAt is not null").selectExpr(
+        "unix_millis(createdAt) as ms", f"{FARED} as fared"
+    )
+    first, last = dated.selectExpr("min(ms)", "max(ms)").collect()[0]
+    if first is None:
+        return WIDTHS_MS[0], ()
+    width = bucket_width(last - first)
+    counted = (
+        dated.groupBy((dated.ms - dated.ms % width).alias("start_ms"))
+        .pivot("fared", ["done", "waiting", "failed"])
+        .count()
+        .na.fill(0)
+        .orderBy("start_ms")
+    )
+    rows = {
+        row.start_ms: Bucket(row.start_ms, row.done, row.waiting, row.failed) for row in counted.collect()
+    }
+    starts = range(min(rows), max(rows) + 1, width)
+    return width, tuple(rows.get(start, Bucket(start, 0, 0, 0)) for start in starts)
+
+
+def _latency(latency: "DataFrame") -> Iterator[LatencyLine]:
+    tops = {"kind": 10, "all": 1, "nodes": FLOWS_MAX, "agent": AGENTS_MAX, "route": ROUTES_MAX}
+    for dimension, top in tops.items():
+        measure = (
+            "events" if dimension in {"kind", "all", "nodes"} else "coalesce(processMsP95, acceptMsP95, -1)"
+        )
+        rows = latency.where(f"dimension = '{dimension}'").orderBy(
+            _order(f"{measure} desc"), "source", "target"
+        )
+        for row in rows.limit(top).collect():
+            yield _latency_line(row.asDict())
+
+
+def _latency_line(row: dict[str, str | int | None]) -> LatencyLine:
+    percentiles = {name: tuple(row.pop(f"{name}P{percent}") for percent in PERCENTS) for name in MEASURED}
+    measured = {name: values for name, values in percentiles.items() if None not in values}
+    return msgspec.convert(dict.fromkeys(MEASURED) | row | measured, LatencyLine)

@@ -1,0 +1,148 @@
+"""The report job: a lake in; three Parquet tables, ``incidents.json`` and ``report.html`` out."""
+
+import argparse
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from outbox.errors import MeshError
+from outbox.timestamps import parse_rfc3339
+from spark.deliveries import deliveries
+from spark.errors import SparkFailed
+from spark.events import statements
+from spark.figures import Tables, summarise
+from spark.incidents import incidents
+from spark.limits import INCIDENTS_JSON_MAX, SMALL_LAKE_BYTES
+from spark.report import render
+from spark.session import Setup, first_line, spark_session
+from spark.sinks import write_file, write_table
+from spark.sla import DEFAULTS, Threshold, check_thresholds, latency
+from spark.sources import EventFiles, event_files, read_events
+from spark.summary import Summary, incidents_json
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Progress = Callable[[str, int, int], None]
+"""``progress(what, done, total)``: called before each step, and once more when all are done."""
+
+STEPS = ("start Spark", "lifecycle", "incidents", "latency", "figures", "report")
+
+BYTES_PER_PARTITION = 16 * 1024 * 1024
+"""About 600,000 events: what one task of the exchange handles well in a small heap."""
+
+
+def run(
+    lake: Path,
+    out: Path,
+    as_of_ms: int,
+    *,
+    progress: Progress,
+    cache: Path,
+    thresholds: Mapping[str, Threshold] = DEFAULTS,
+) -> Summary:
+    """Make the whole report in ``out`` and return what it shows.
+
+    ``as_of_ms`` is the moment at which open promises are judged; ``cache`` keeps a Java shim from run to run.
+    Raises LakeEmpty, InvalidThreshold, SparkMissing, JavaMissing, SparkFailed.
+    """
+    check_thresholds(thresholds)
+    files = event_files(lake)
+    out.mkdir(parents=True, exist_ok=True)
+    setup = Setup(
+        scratch=out / ".spark",
+        log=out / "spark.log",
+        cache=cache,
+        partitions=files.bytes // BYTES_PER_PARTITION + 1,
+        small=files.bytes < SMALL_LAKE_BYTES,
+    )
+    progress(STEPS[0], 0, len(STEPS))
+    try:
+        with spark_session(setup) as spark, _spark_errors(setup.log):
+            return make_report(spark, files, out, as_of_ms, progress=progress, thresholds=thresholds)
+    finally:
+        shutil.rmtree(setup.scratch, ignore_errors=True)
+
+
+def make_report(
+    spark: "SparkSession",
+    files: EventFiles,
+    out: Path,
+    as_of_ms: int,
+    *,
+    progress: Progress,
+    thresholds: Mapping[str, Threshold],
+) -> Summary:
+    """The job on a session that is there. Each table is written once and read by the steps after it."""
+    steps = iter(range(1, len(STEPS) + 1))
+
+    def begin() -> None:
+        done = next(steps)
+        progress(STEPS[done] if done < len(STEPS) else "done", done, len(STEPS))
+
+    begin()
+    events = read_events(spark, files)
+    write_table(deliveries(statements(events), thresholds), out / "lifecycle")
+    lifecycle = spark.read.parquet(str(out / "lifecycle"))
+    begin()
+    write_table(incidents(lifecycle, as_of_ms), out / "incidents")
+    begin()
+    write_table(latency(lifecycle, as_of_ms), out / "latency")
+    begin()
+    tables = Tables(
+        events,
+        lifecycle,
+        spark.read.parquet(str(out / "incidents")),
+        spark.read.parquet(str(out / "latency")),
+    )
+    summary = summarise(tables, as_of_ms, thresholds)
+    begin()
+    write_file(incidents_json(summary, INCIDENTS_JSON_MAX), out / "incidents.json")
+    write_file(render(summary).encode(), out / "report.html")
+    begin()
+    return summary
+
+
+@contextmanager
+def _spark_errors(log: Path) -> Iterator[None]:
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        raise SparkFailed(f"the report job failed: {first_line(error)}", hint=f"see {log}") from error
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """``python -m spark.job LAKE OUT [--as-of TIME]``: for schedulers that have no ``gateway`` command."""
+    parser = argparse.ArgumentParser(prog="python -m spark.job", description=__doc__)
+    parser.add_argument("lake", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--as-of", help="RFC 3339; now unless given")
+    parser.add_argument("--cache", type=Path, default=Path("~/.cache/gateway-mesh").expanduser())
+    given = parser.parse_args(arguments)
+    try:
+        as_of_ms = parse_rfc3339(given.as_of) if given.as_of else _now_ms()
+        summary = run(given.lake, given.out, as_of_ms, progress=_tell, cache=given.cache)
+    except MeshError as error:
+        sys.stderr.write(f"{error.code}: {error}\n{error.hint}\n")
+        return 1
+    sys.stdout.write(f"{summary.open_incidents} open incidents; report in {given.out / 'report.html'}\n")
+    return 0
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000  # noqa: TID251 - the command line of a job is where its clock is read
+
+
+def _tell(what: str, done: int, total: int) -> None:
+    sys.stderr.write(f"[{done}/{total}] {what}\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
