@@ -43,3 +43,16 @@ class TimedOut(WorldError):
     """No answer in time; what was sent stays sent."""
 
     code = "timed_out"
+
+
+class ConfigError(CallerError):
+    """A setting in ``gateway.toml``, the environment or a flag is unknown or out of range."""
+
+    code = "config_error"
+
+
+class HomeError(WorldError):
+    """The directory of a node is missing, open to others, or cannot be written."""
+
+    code = "home_error"
+    retryable = False

@@ -12,9 +12,6 @@ FEED_BYTES_MAX = 8 * 1024 * 1024
 LINK_WINDOW_BYTES = 4 * 1024 * 1024
 """Bytes a link may have sent and not seen acknowledged: a slow reader holds no more than this of us."""
 
-LINK_FRAME_BYTES_MAX = 4 * 1024 * 1024
-"""One WebSocket message between gateways."""
-
 LINK_STARTS_WITHIN_S = 15.0
 """A peer that opened a link and says nothing is let go."""
 
@@ -29,3 +26,7 @@ STORAGE_PAUSE_S = 0.5
 
 GRACE_S = 5.0
 """How long shutting down waits for open sockets."""
+
+LOG_BYTES_MAX = 10 * 1024 * 1024
+LOG_FILES_MAX = 5
+"""The log file and five older ones: 60 MiB at most, days of a busy gateway."""

@@ -149,6 +149,12 @@ class Courier:
         self._timers.set((stream, item_id), expires_at_ms)
         return expires_at_ms
 
+    def lease_of(self, stream: str, item_id: str) -> str | None:
+        """The id of the live lease on an item, or None."""
+        target = self._streams.get(stream)
+        lease = target.leases.get(item_id) if target is not None else None
+        return lease.id if lease is not None else None
+
     def discard(self, stream: str, item_id: str) -> None:
         """Forget an item that was cancelled elsewhere, leased or not; an absent one is fine."""
         target = self._streams.get(stream)

@@ -1,0 +1,199 @@
+"""The directory of one node and its socket: where things are, and that nobody else can read them.
+
+::
+
+    $GATEWAY_HOME/             0700
+        gateway.toml  journal.db  room.db  lock
+        keys/                  0700
+        agents/<name>.token    0600
+        log/gateway.jsonl
+    <runtime>/<name>.sock      0600 in a directory of 0700; a short name, since the kernel allows 107 bytes
+
+The home is ``$GATEWAY_HOME``, else the user's data directory by XDG (on macOS ``~/Library/Application
+Support``). The runtime directory is ``$XDG_RUNTIME_DIR/gateway-mesh``, else one of the user's own in
+``$TMPDIR``.
+"""
+
+import os
+import socket
+import stat
+import sys
+import tempfile
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+import platformdirs
+
+from gateway.errors import HomeError
+from outbox.ids import AgentId
+
+_APP = "gateway-mesh"
+SOCKET_PATH_BYTES_MAX = 103 if sys.platform == "darwin" else 107
+"""``sun_path`` has 104 bytes on macOS and 108 on Linux, the closing zero included."""
+
+
+class Home(msgspec.Struct, frozen=True):
+    """Paths of one node; nothing is made by asking for them."""
+
+    root: Path
+    runtime: Path
+
+    @classmethod
+    def of(cls, environ: Mapping[str, str]) -> "Home":
+        """The home that this environment names; it need not exist."""
+        named = environ.get("GATEWAY_HOME")
+        root = Path(named) if named else platformdirs.user_data_path(_APP)
+        return cls(root.expanduser().absolute(), _runtime(environ))
+
+    @property
+    def config(self) -> Path:
+        """Settings."""
+        return self.root / "gateway.toml"
+
+    @property
+    def keys(self) -> Path:
+        """Directory of the private keys."""
+        return self.root / "keys"
+
+    @property
+    def journal(self) -> Path:
+        """The database of everything that must be true together."""
+        return self.root / "journal.db"
+
+    @property
+    def room(self) -> Path:
+        """The state room's documents."""
+        return self.root / "room.db"
+
+    @property
+    def log(self) -> Path:
+        """The log of all levels."""
+        return self.root / "log" / "gateway.jsonl"
+
+    @property
+    def lock(self) -> Path:
+        """Held by the process that owns this home."""
+        return self.root / "lock"
+
+    @property
+    def agents(self) -> Path:
+        """Directory of the agents' tokens."""
+        return self.root / "agents"
+
+    def token(self, agent: AgentId) -> Path:
+        """The bearer token of a local agent; its name was checked, so it stays inside."""
+        return self.agents / f"{agent}.token"
+
+    @property
+    def socket(self) -> Path:
+        """The local socket: a hash of the home keeps two homes apart and the path short."""
+        return self.runtime / f"{sha256(os.fsencode(self.root)).hexdigest()[:12]}.sock"
+
+    def create(self) -> None:
+        """Make the directories, all 0700; what is there already is checked. Raises HomeError."""
+        for directory in (self.root, self.keys, self.agents, self.log.parent):
+            private_directory(directory)
+
+    def check(self) -> None:
+        """Raises HomeError unless it is there and private."""
+        if not self.root.is_dir():
+            raise HomeError(f"{self.root} is no home of a node", hint="make one with: gateway init (or join)")
+        for directory in (self.root, self.keys):
+            _check_private(directory)
+
+
+def private_directory(path: Path) -> None:
+    """Make a directory that only this user can enter, or check that it is one. Raises HomeError."""
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise HomeError(
+            f"cannot make {path}: {error.strerror}", hint="check the path and its owner"
+        ) from None
+    _check_private(path)
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Put a file of 0600 in place in one step: readers see the old content or the new. Raises HomeError."""
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    except OSError as error:
+        raise HomeError(f"cannot write {path}: {error.strerror}") from None
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+        _sync_directory(path.parent)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise HomeError(
+            f"cannot write {path}: {error.strerror}", hint="check the disk's free space"
+        ) from None
+
+
+def read_private(path: Path) -> bytes:
+    """The content of a file of this user. Raises HomeError when it is open to others or missing."""
+    try:
+        _check_private(path)
+        return path.read_bytes()
+    except OSError as error:
+        raise HomeError(f"cannot read {path}: {error.strerror}") from None
+
+
+def bind_socket(path: Path) -> socket.socket:
+    """A bound Unix socket of 0600, not listening yet; a dead one at this path is replaced.
+
+    Only the holder of the home's lock may call it: that is why an existing socket is dead. Raises HomeError.
+    """
+    if len(os.fsencode(path)) > SOCKET_PATH_BYTES_MAX:
+        hint = "set XDG_RUNTIME_DIR to a short path"
+        raise HomeError(
+            f"{path} is longer than {SOCKET_PATH_BYTES_MAX} bytes, no socket can be there", hint=hint
+        )
+    private_directory(path.parent)
+    bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        if path.is_socket():
+            path.unlink()
+        bound.bind(os.fspath(path))
+        path.chmod(0o600)
+    except OSError as error:
+        bound.close()
+        raise HomeError(
+            f"cannot bind {path}: {error.strerror}", hint="remove what is there, if it is not ours"
+        ) from None
+    return bound
+
+
+def _runtime(environ: Mapping[str, str]) -> Path:
+    given = environ.get("XDG_RUNTIME_DIR")
+    if given:
+        return Path(given).absolute() / _APP
+    return Path(environ.get("TMPDIR") or tempfile.gettempdir()).absolute() / f"{_APP}-{os.getuid()}"
+
+
+def _check_private(path: Path) -> None:
+    """By ``lstat``: a link that somebody planted in a shared directory is not followed."""
+    try:
+        found = path.lstat()
+    except OSError as error:
+        raise HomeError(f"cannot look at {path}: {error.strerror}") from None
+    if stat.S_ISLNK(found.st_mode) or found.st_uid != os.getuid():
+        raise HomeError(f"{path} is a link or belongs to another user", hint="use a directory of your own")
+    if stat.S_IMODE(found.st_mode) & 0o077:
+        mode = "700" if stat.S_ISDIR(found.st_mode) else "600"
+        raise HomeError(f"{path} is open to other users", hint=f"chmod {mode} {path}")
+
+
+def _sync_directory(path: Path) -> None:
+    """A rename is durable once its directory is."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
