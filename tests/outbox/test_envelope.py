@@ -1,3 +1,4 @@
+import contextlib
 from typing import Any
 
 import msgspec
@@ -150,10 +151,8 @@ def test_bytes_that_are_no_event(body: bytes) -> None:
 @given(st.binary(max_size=200))
 def test_no_bytes_break_the_readers(body: bytes) -> None:
     for read in (decode_event, decode_header):
-        try:
+        with contextlib.suppress(InvalidEvent):
             read(body)
-        except InvalidEvent as error:
-            assert str(error)
 
 
 def sized(payload_bytes: int, **more: Any) -> Event:
