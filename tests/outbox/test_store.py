@@ -451,21 +451,27 @@ class Twins(RuleBasedStateMachine):
     def stores(self) -> tuple[Store, Store]:
         return self.journal, self.memory
 
-    @precondition(lambda self: not self.open)
-    @rule()
-    def begin(self) -> None:
-        for store in self.stores:
-            store.begin()
+    def writing(self) -> tuple[Store, Store]:
+        """Both, in a transaction."""
+        if not self.open:
+            for store in self.stores:
+                store.begin()
         self.open = True
+        return self.stores
 
     @precondition(lambda self: self.open)
-    @rule(keep=st.booleans())
-    def end(self, keep: bool) -> None:
+    @rule()
+    def commit(self) -> None:
         for store in self.stores:
-            store.commit() if keep else store.rollback()
+            store.commit()
         self.open = False
 
-    @precondition(lambda self: self.open)
+    @rule()
+    def roll_back(self) -> None:
+        for store in self.stores:
+            store.rollback()
+        self.open = False
+
     @rule(events=st.lists(st.tuples(numbers, st.integers(1, 2), st.none() | numbers), min_size=1, max_size=3))
     def append(self, events: list[tuple[int, int, int | None]]) -> None:
         first = self.memory.head().seq + 1
@@ -474,7 +480,7 @@ class Twins(RuleBasedStateMachine):
             for seq, (event, attempt, corr) in enumerate(events, first)
         ]
         refused = 0
-        for store in self.stores:
+        for store in self.writing():
             try:
                 self.world.append(store, *batch)
             except StorageFailed:
@@ -483,23 +489,20 @@ class Twins(RuleBasedStateMachine):
         assert refused in (0, 2)
         self.open = not refused
 
-    @precondition(lambda self: self.open)
     @rule(number=numbers, fields=delivery_fields)
     def deliver(self, number: int, fields: dict[str, Any]) -> None:
-        for store in self.stores:
+        for store in self.writing():
             store.put_delivery(self.world.delivery(number, **fields))
 
-    @precondition(lambda self: self.open)
     @rule(number=numbers, state=st.sampled_from(TurnState), when=times, agent=st.sampled_from([ANN, BOB]))
     def receive(self, number: int, state: TurnState, when: int, agent: AgentId) -> None:
-        for store in self.stores:
+        for store in self.writing():
             store.put_received(self.world.received(number, state=state, accepted_at_ms=when, to_agent=agent))
             store.put_cursor(MBP, Head(EPOCH, Seq(number), b"h"))
 
-    @precondition(lambda self: self.open)
     @rule(number=numbers)
     def write_the_rest(self, number: int) -> None:
-        for store in self.stores:
+        for store in self.writing():
             store.put_incident(Incident(kind="late", subject=str(number), opened_at_ms=number % 3))
             store.put_agent(
                 LocalAgent(name=AgentId(f"a{number}"), owner_epoch=1, token_hash=b"", created_at_ms=1)
@@ -507,11 +510,12 @@ class Twins(RuleBasedStateMachine):
             store.quarantine(unreadable(number % 4))
             store.remember(remembered(self.world, number))
 
-    @precondition(lambda self: not self.open)
     @rule()
     def restart(self) -> None:
         self.journal.close()
         self.journal = Journal.open(self.path, wal_bytes=0)
+        self.memory.rollback()
+        self.open = False
 
     @rule(after=st.integers(-1, 12), entries_max=st.integers(0, 6), bytes_max=st.integers(0, 900))
     def read(self, after: int, entries_max: int, bytes_max: int) -> None:
