@@ -93,20 +93,24 @@ class Runtime:
         self._last_req += 1
         return self._last_req
 
-    async def ask(self, request: Request) -> Answer:
-        """Put a request into the next tick and wait until its answer is on disk.
+    def submit(self, request: Request) -> asyncio.Future[Answer]:
+        """Put a request into the next tick; the answers of one caller's requests come in their order.
 
-        Raises Denied with the code of the refusal; Busy when too much waits.
+        Raises Busy when too much waits. The answer may be Refused: ``check`` says so.
         """
         if len(self._inputs) >= QUEUE_INPUTS_MAX:
             raise Busy("too many requests wait for the disk", hint="try again in a moment")
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._waiting[request.req] = future
         self._put(request)
-        answer = await future
-        if isinstance(answer, Refused):
-            raise Denied(answer.code, answer.what, hint=answer.hint, retryable=answer.retryable)
-        return answer
+        return future
+
+    async def ask(self, request: Request) -> Answer:
+        """Put a request into the next tick and wait until its answer is on disk.
+
+        Raises Denied with the code of the refusal; Busy when too much waits.
+        """
+        return check(await self.submit(request))
 
     async def tell(self, item: Input) -> None:
         """Put an input into the next tick; waits while the queue is full, so that links stop reading."""
@@ -250,6 +254,13 @@ class Runtime:
 
     def _now(self) -> Now:
         return Now(self._clock.wall_ms(), self._clock.mono_ms())
+
+
+def check(answer: Answer) -> Answer:
+    """The answer, unless it is a refusal. Raises Denied."""
+    if isinstance(answer, Refused):
+        raise Denied(answer.code, answer.what, hint=answer.hint, retryable=answer.retryable)
+    return answer
 
 
 def _failure(item: Input) -> list[Effect]:
