@@ -1,0 +1,37 @@
+from gateway.clock import Clock
+from outbox.ids import event_id
+
+
+def test_the_monotonic_clock_never_goes_back() -> None:
+    clock = Clock()
+    readings = [clock.mono_ms() for _ in range(1_000)]
+    assert readings == sorted(readings)
+
+
+def test_the_wall_clock_counts_milliseconds_since_1970() -> None:
+    wall_ms = Clock().wall_ms()
+    assert 1_700_000_000_000 < wall_ms < 10_000_000_000_000
+
+
+def test_fractions_lie_in_the_half_open_unit_interval_on_both_sides_of_its_middle() -> None:
+    clock = Clock()
+    drawn = [clock.fraction() for _ in range(1_000)]
+    assert 0 <= min(drawn) < 0.5 < max(drawn) < 1
+    assert len(set(drawn)) > 990
+
+
+def test_new_ids_are_legal_distinct_and_carry_their_time() -> None:
+    clock = Clock()
+    ids = [clock.event_id(1_795_000_000_000) for _ in range(100)]
+    assert len(set(ids)) == 100
+    assert {event_id(name)[4:16] for name in ids} == {f"{1_795_000_000_000:012x}"}
+    before = clock.wall_ms()
+    stamp = int(clock.event_id()[4:16], 16)
+    assert before <= stamp <= clock.wall_ms()
+
+
+def test_lease_ids_and_entropy_do_not_repeat() -> None:
+    clock = Clock()
+    assert len({clock.lease_id() for _ in range(100)}) == 100
+    assert len(clock.entropy(32)) == 32
+    assert clock.entropy(32) != clock.entropy(32)

@@ -1,0 +1,147 @@
+import socket
+import stat
+from pathlib import Path
+
+import pytest
+
+from gateway.errors import HomeError
+from gateway.home import (
+    SOCKET_PATH_BYTES_MAX,
+    Home,
+    bind_socket,
+    private_directory,
+    read_private,
+    write_private,
+)
+from outbox.ids import AgentId
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home.of({"GATEWAY_HOME": str(tmp_path / "node"), "XDG_RUNTIME_DIR": str(tmp_path)})
+
+
+def test_the_environment_names_the_home(home: Home, tmp_path: Path) -> None:
+    assert home.root == tmp_path / "node"
+    assert home.token(AgentId("jen")) == tmp_path / "node" / "agents" / "jen.token"
+    assert home.log == tmp_path / "node" / "log" / "gateway.jsonl"
+
+
+def test_without_a_name_it_is_the_users_own(tmp_path: Path) -> None:
+    home = Home.of({"TMPDIR": str(tmp_path)})
+    assert home.root.is_absolute()
+    assert "gateway-mesh" in home.root.parts
+    assert home.runtime.parent == tmp_path
+
+
+def test_a_new_home_is_closed_to_others_and_making_it_again_is_fine(home: Home) -> None:
+    home.create()
+    home.create()
+    home.check()
+    assert {mode(path) for path in (home.root, home.keys, home.agents, home.log.parent)} == {0o700}
+
+
+def test_a_home_that_is_not_there_says_how_to_make_one(home: Home) -> None:
+    with pytest.raises(HomeError) as missing:
+        home.check()
+    assert "gateway init" in missing.value.hint
+
+
+def test_a_home_open_to_others_is_refused_with_the_cure(home: Home) -> None:
+    home.create()
+    home.keys.chmod(0o755)
+    with pytest.raises(HomeError, match="open to other users") as refused:
+        home.check()
+    assert refused.value.hint == f"chmod 700 {home.keys}"
+    with pytest.raises(HomeError):
+        home.create()
+
+
+def test_a_planted_link_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir(mode=0o700)
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    with pytest.raises(HomeError, match="link"):
+        private_directory(tmp_path / "link")
+
+
+def test_a_directory_cannot_be_made_inside_a_file(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(HomeError):
+        private_directory(tmp_path / "file" / "node")
+
+
+def test_a_private_file_is_replaced_whole_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
+    target = tmp_path / "jen.token"
+    write_private(target, b"one")
+    with target.open("rb") as before:
+        write_private(target, b"two")
+        assert before.read() == b"one"
+    assert read_private(target) == b"two"
+    assert mode(target) == 0o600
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+    target = tmp_path / "jen.token"
+    target.mkdir()
+    with pytest.raises(HomeError):
+        write_private(target, b"two")
+    assert list(tmp_path.iterdir()) == [target]
+    with pytest.raises(HomeError):
+        write_private(tmp_path / "nowhere" / "x", b"")
+
+
+def test_a_file_open_to_others_or_missing_is_not_read(tmp_path: Path) -> None:
+    target = tmp_path / "jen.token"
+    with pytest.raises(HomeError):
+        read_private(target)
+    write_private(target, b"one")
+    target.chmod(0o640)
+    with pytest.raises(HomeError) as refused:
+        read_private(target)
+    assert refused.value.hint == f"chmod 600 {target}"
+
+
+def test_two_homes_have_two_short_sockets(tmp_path: Path) -> None:
+    long = "x" * 200
+    paths = {
+        Home.of({"GATEWAY_HOME": f"/{long}/{name}", "XDG_RUNTIME_DIR": "/run/user/1000"}).socket
+        for name in "ab"
+    }
+    assert len(paths) == 2
+    assert all(len(str(path)) < 60 for path in paths)
+
+
+def test_a_socket_is_the_users_own_and_replaces_a_dead_one(short_dir: Path) -> None:
+    path = short_dir / "run" / "a.sock"
+    bind_socket(path).close()
+    with bind_socket(path) as bound, socket.socket(socket.AF_UNIX) as client:
+        assert (mode(path), mode(path.parent)) == (0o600, 0o700)
+        bound.listen()
+        client.connect(str(path))
+
+
+def test_what_is_no_socket_is_not_removed(short_dir: Path) -> None:
+    path = short_dir / "run" / "a.sock"
+    private_directory(path.parent)
+    path.write_text("precious")
+    with pytest.raises(HomeError, match="cannot bind"):
+        bind_socket(path)
+    assert path.read_text() == "precious"
+
+
+def test_a_path_too_long_for_the_kernel_is_refused_with_the_cure(tmp_path: Path) -> None:
+    path = tmp_path / ("x" * SOCKET_PATH_BYTES_MAX)
+    with pytest.raises(HomeError) as refused:
+        bind_socket(path)
+    assert "XDG_RUNTIME_DIR" in refused.value.hint
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_longest_allowed_path_works(short_dir: Path) -> None:
+    room = SOCKET_PATH_BYTES_MAX - len(str(short_dir)) - len("/r/")
+    bind_socket(short_dir / "r" / ("x" * room)).close()
