@@ -10,7 +10,7 @@
     t        fields                                        sent by      meaning
     hello    v, versions[], node, mesh, time_ms            both, first  who I am and what I understand
     have     node, epoch, seq, hash                        writer       the head of my own outbox
-    want     node, epoch | "", after                       reader       send what follows, as it commits
+    want     node, epoch | null, after                     reader       send what follows, as it commits
     entries  node, epoch, from, sizes[[header, body]…],    writer       whole batches, up to a checkpoint
              checkpoint {mesh, hash, signature}
     seen     node, epoch, seq                              reader       durably handled; returns credit
@@ -18,7 +18,7 @@
     pong     at_ms, time_ms                                both         yes, and this is my clock
     bye      code, hint                                    both, last   why I close the link
 
-Positions and times are integers from 0 to 2^53 - 1, ``from`` begins at 1. Epoch ``""`` with ``after`` 0 means
+Positions and times are integers from 0 to 2^53 - 1, ``from`` begins at 1. Epoch ``null`` with ``after`` 0 means
 "from the beginning of the current epoch". ``hash`` (32 bytes) and ``signature`` (64) are base64 (RFC 4648
 section 4). Names of nodes and epochs follow the rules of the envelope.
 An entries frame's checkpoint stands at position ``from + len(sizes) - 1`` of its node and epoch. A receiver
@@ -89,11 +89,11 @@ def _check_ids(header: _Header) -> None:
         case Hello():
             node_id(header.node)
             _check_mesh(header.mesh)
-        case Want(epoch=""):
+        case Want(epoch=None):
             node_id(header.node)
             if header.after:
-                raise InvalidId("epoch", "")
-        case Have() | Want() | Seen():
+                raise InvalidId("epoch", "null")
+        case Have() | Seen() | Want(epoch=str()):
             node_id(header.node)
             epoch(header.epoch)
         case EntriesHeader():

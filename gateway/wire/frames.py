@@ -57,8 +57,8 @@ class Want(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="t
     """The reader's cursor: send what follows, as it is committed."""
 
     node: NodeId
-    epoch: Epoch
-    """``""``: from the beginning of the current epoch; ``after`` is 0 then."""
+    epoch: Epoch | None
+    """None: from the beginning of the current epoch; ``after`` is 0 then."""
     after: Natural
 
 

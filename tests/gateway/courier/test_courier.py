@@ -350,3 +350,15 @@ def test_totals_tell_what_happened() -> None:
     desk.pump()
     totals = desk.courier.stats(INBOX).totals
     assert (totals.offered, totals.handed, totals.acked, totals.nacked, totals.redelivered) == (2, 3, 1, 1, 1)
+
+
+def test_the_live_lease_of_an_item_can_be_asked_for() -> None:
+    desk = Desk()
+    desk.read("sub", 1)
+    desk.offer("a")
+    assert desk.courier.lease_of(INBOX, "a") is None
+    desk.pump()
+    assert desk.courier.lease_of(INBOX, "a") == "l1"
+    assert desk.courier.lease_of("no such stream", "a") is None
+    desk.courier.ack(INBOX, "a", "l1", "phone")
+    assert desk.courier.lease_of(INBOX, "a") is None

@@ -30,7 +30,7 @@ def frames(page: Page) -> dict[str, Frame]:
         "hello": Hello(1, (1,), NODE, MESH, 1_795_000_000_000),
         "have": Have(NODE, EPOCH, 42, digest),
         "want": Want(NODE, EPOCH, 40),
-        "want-beginning": Want(NODE, Epoch(""), 0),
+        "want-beginning": Want(NODE, None, 0),
         "entries": Entries(NODE, page),
         "seen": Seen(NODE, EPOCH, 42),
         "ping": Ping(123_456),
