@@ -18,8 +18,8 @@
     pong     at_ms, time_ms                                both         yes, and this is my clock
     bye      code, hint                                    both, last   why I close the link
 
-Positions and times are integers from 0 to 2^53 - 1, ``from`` begins at 1. Epoch ``null`` with ``after`` 0 means
-"from the beginning of the current epoch". ``hash`` (32 bytes) and ``signature`` (64) are base64 (RFC 4648
+Positions and times are integers from 0 to 2^53 - 1, ``from`` begins at 1. Epoch ``null`` with ``after`` 0
+means "from the beginning of the current epoch". ``hash`` (32 bytes) and ``signature`` (64) are base64 (RFC 4648
 section 4). Names of nodes and epochs follow the rules of the envelope.
 An entries frame's checkpoint stands at position ``from + len(sizes) - 1`` of its node and epoch. A receiver
 refuses unknown types and, outside ``hello`` and ``bye``, unknown fields: versions are agreed in ``hello``.
@@ -89,11 +89,13 @@ def _check_ids(header: _Header) -> None:
         case Hello():
             node_id(header.node)
             _check_mesh(header.mesh)
-        case Want(epoch=None):
+        case Want():
             node_id(header.node)
-            if header.after:
+            if header.epoch is not None:
+                epoch(header.epoch)
+            elif header.after:
                 raise InvalidId("epoch", "null")
-        case Have() | Seen() | Want(epoch=str()):
+        case Have() | Seen():
             node_id(header.node)
             epoch(header.epoch)
         case EntriesHeader():
