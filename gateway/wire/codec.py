@@ -19,8 +19,8 @@
     bye      code, hint                                    both, last   why I close the link
 
 Positions and times are integers from 0 to 2^53 - 1, ``from`` begins at 1. Epoch ``null`` with ``after`` 0
-means "from the beginning of the current epoch". ``hash`` (32 bytes) and ``signature`` (64) are base64 (RFC 4648
-section 4). Names of nodes and epochs follow the rules of the envelope.
+means "from the beginning of the current epoch". ``hash`` (32 bytes) and ``signature`` (64) are base64 (RFC
+4648 section 4). Names of nodes and epochs follow the rules of the envelope.
 An entries frame's checkpoint stands at position ``from + len(sizes) - 1`` of its node and epoch. A receiver
 refuses unknown types and, outside ``hello`` and ``bye``, unknown fields: versions are agreed in ``hello``.
 
