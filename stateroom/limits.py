@@ -41,8 +41,8 @@ VERDICTS_MAX = 65_536
 
 # --- bytes from peers
 
-UPDATE_BYTES_MAX = 4 * 1024 * 1024
-"""One update; a first SyncStep2 of 10,000 agents is 3.4 MB."""
+UPDATE_BYTES_MAX = 16 * 1024 * 1024
+"""One update. The whole room must fit into one: that is a joiner's first SyncStep2."""
 
 MESSAGE_BYTES_MAX = UPDATE_BYTES_MAX + 1024
 """One WebSocket message: an update and its frame."""
@@ -50,8 +50,11 @@ MESSAGE_BYTES_MAX = UPDATE_BYTES_MAX + 1024
 STATE_VECTOR_BYTES_MAX = 256 * 1024
 """A state vector holds 9 bytes for each start of each node."""
 
-ROOM_BYTES_MAX = 64 * 1024 * 1024
-"""Update bytes a room takes between two compactions, with the snapshot: twenty times the largest mesh."""
+ROOM_BYTES_MAX = UPDATE_BYTES_MAX
+"""Snapshot and log of a room: 10,000 agents take 3.4 MB."""
+
+BATCH_BYTES_MAX = 4 * 1024 * 1024
+"""Update bytes gathered while the store is busy; above it no more is read from the peers."""
 
 KEY_BYTES_MAX = 128
 """A key of a map: node and agent names end at 63."""
@@ -73,8 +76,8 @@ NODES_PRESENT_MAX = 1024
 WINDOW_S = 0.015
 """Updates of so long are merged and encoded once for all peers: a third of the work, unseen by people."""
 
-SEND_QUEUE_BYTES_MAX = 4 * 1024 * 1024 + 64 * 1024
-"""Bytes waiting for one peer: the first SyncStep2 must fit. Above it the peer is closed and syncs anew."""
+SEND_QUEUE_BYTES_MAX = 4 * 1024 * 1024
+"""Bytes that may wait for one peer when a frame is added. Above it the peer is closed and syncs anew."""
 
 SEND_QUEUE_FRAMES_MAX = 1024
 """Frames waiting for one peer."""

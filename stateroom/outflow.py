@@ -42,7 +42,7 @@ class Outflow:
         """Queue a frame."""
         if self._end is not None:
             return
-        if self.queued_bytes + len(frame) > self._bytes_max or len(self._frames) >= SEND_QUEUE_FRAMES_MAX:
+        if self.queued_bytes > self._bytes_max or len(self._frames) >= SEND_QUEUE_FRAMES_MAX:
             self.end(SLOW)
             return
         self._frames.append(frame)
@@ -63,6 +63,7 @@ class Outflow:
             if self._end is not None:
                 return self._end
             frame = self._frames.popleft()
+            self.queued_bytes -= len(frame)
             if not self._frames:
                 self._wake.clear()
             try:
@@ -72,4 +73,3 @@ class Outflow:
                 return SLOW
             except ConnectionError:
                 return LOST
-            self.queued_bytes = max(0, self.queued_bytes - len(frame))

@@ -48,7 +48,7 @@ class Peers:
                 peer.outflow.offer(encode(Update(merge(rest))))
 
     def tell(self, entries: tuple[Entry, ...], origin: Peer | None = None) -> None:
-        """Pass heartbeats on. Without entries it is a sign of life, for clients that take silence for death."""
+        """Pass heartbeats on. Without entries: a sign of life, for clients that take silence for death."""
         frame = encode(Awareness(entries))
         for peer in self._peers:
             if peer is not origin:

@@ -15,8 +15,9 @@ from collections.abc import Callable
 
 import msgspec
 
+from stateroom.archive import Archive
 from stateroom.bodies import RoomMap
-from stateroom.errors import InvalidMessage, InvalidUpdate, RoomFull, RoomStoreFailed
+from stateroom.errors import InvalidMessage, InvalidUpdate, RoomFull
 from stateroom.exchange import (
     Awareness,
     Entry,
@@ -30,21 +31,19 @@ from stateroom.exchange import (
 )
 from stateroom.index import Index
 from stateroom.limits import (
+    BATCH_BYTES_MAX,
     KEEPALIVE_S,
-    PUT_BACK_PER_TICK,
-    PUT_BACK_QUEUE_MAX,
     RESYNC_S,
-    ROOM_BYTES_MAX,
     SEND_QUEUE_BYTES_MAX,
     SEND_TIMEOUT_S,
     TICK_S,
-    UPDATE_BYTES_MAX,
     WINDOW_S,
 )
 from stateroom.outflow import GONE, LOST, STOPPING, Closed, Outflow, Recv, Send
-from stateroom.presence import Presence
 from stateroom.peers import Peer, Peers
-from stateroom.replica import Origin, Replica, Touched, merge
+from stateroom.presence import Presence
+from stateroom.repairs import Repairs
+from stateroom.replica import Origin, Replica, Touched
 from stateroom.store import RoomStore
 
 
@@ -86,7 +85,7 @@ class Room:
         self.name = name
         self.counts: Counter[str] = Counter()
         """What went wrong, by reason: refused messages and updates, repairs, closed peers, store failures."""
-        self._store = store
+        self._archive = Archive(name, store, self.counts)
         self._index = index
         self._now_ms = now_ms
         self._on_change = on_change
@@ -94,15 +93,13 @@ class Room:
         self._pace = pace or Pace()
         self._replica = Replica(maps, new_client_id)
         self._peers = Peers()
-        self._own: dict[tuple[str, str], None] = {}
-        self._put_back: dict[tuple[str, str], None] = {}
+        self._repairs = Repairs(index)
         self._batch: list[tuple[Origin, bytes]] = []
         self._dirty = asyncio.Event()
         self._settled = asyncio.Event()
         self._settled.set()
         self._changed = False
-        self._stored_bytes = 0
-        self._save_whole = False
+        self._batch_bytes = 0
         self._stopping = False
 
     @property
@@ -116,21 +113,14 @@ class Room:
         return self._replica.client_id
 
     async def load(self) -> None:
-        """Fill the room from the store. What cannot be applied is quarantined. Raises RoomStoreFailed."""
-        for stored in await asyncio.to_thread(self._store.load, self.name):
-            try:
-                self._replica.apply(stored.payload, self._store)
-            except InvalidUpdate as error:
-                self.counts["quarantined"] += 1
-                await asyncio.to_thread(self._store.quarantine, self.name, stored, error.reason)
-        happened = self._replica.take()
-        self._stored_bytes = sum(len(update) for _, update in happened.updates)
-        self._read(happened.touched)
+        """Fill the room from the store. Raises RoomStoreFailed."""
+        await self._archive.load(self._replica)
+        self._read(self._replica.take().touched)
         self._report()
 
     def put(self, room_map: RoomMap, key: str, record: str) -> None:
         """Write one of our own records. It is stored and sent within a window."""
-        self._own[room_map.value, key] = None
+        self._repairs.own((room_map.value, key))
         self._replica.put(room_map.value, key, record)
         self._digest()
 
@@ -144,8 +134,10 @@ class Room:
         await self._settled.wait()
 
     def renew(self) -> None:
-        """Take a new client id and write our records again: the repair when index digests differ
-        lastingly.""" self._replica.renew() self._reassert() self._peers.ask(self._replica.state())
+        """Take a new client id and write our records again: for when index digests differ lastingly."""
+        self._replica.renew()
+        self._reassert()
+        self._peers.ask(self._replica.state())
 
     async def run(self) -> None:
         """Store, send and repair until cancelled; what is pending then is stored before it returns."""
@@ -156,7 +148,7 @@ class Room:
         finally:
             self._stopping = True
             self._peers.end(STOPPING)
-            self._save([update for _, update in self._batch])
+            self._archive.save([update for _, update in self._batch])
 
     async def serve(self, send: Send, recv: Recv, *, peer: str, read_only: bool = False) -> Closed:
         """Keep one connection in step until it ends; the caller closes the socket with what is returned.
@@ -214,7 +206,7 @@ class Room:
 
     async def _breathe(self) -> None:
         """Let others run; while the store is behind, wait for it instead of gathering more."""
-        if sum(len(update) for _, update in self._batch) > UPDATE_BYTES_MAX:
+        if self._batch_bytes > BATCH_BYTES_MAX:
             await self._settled.wait()
         else:
             await asyncio.sleep(0)
@@ -236,7 +228,7 @@ class Room:
                     self._heard(self._presence.hear(entries, self._now_ms()), link)
 
     def _accept(self, link: Peer, update: bytes) -> None:
-        if self._stored_bytes + len(update) > ROOM_BYTES_MAX:
+        if self._archive.is_full(len(update)):
             self.counts["room_full"] += 1
             raise RoomFull(f"room {self.name} is full")
         client_id = self._replica.client_id
@@ -254,6 +246,7 @@ class Room:
         happened = self._replica.take()
         self._read(happened.touched)
         self._batch.extend(happened.updates)
+        self._batch_bytes += sum(len(update) for _, update in happened.updates)
         if self._batch or self._changed:
             self._settled.clear()
             self._dirty.set()
@@ -262,34 +255,14 @@ class Room:
         for touch in touched:
             change = self._index.offer(touch.map, touch.key, touch.value) if touch.value is not None else None
             self._changed |= change is not None
-            self._watch([(touch.map, touch.key), *(change.keys if change else ())])
+            self._repairs.watch(self._replica, [(touch.map, touch.key), *(change.keys if change else ())])
 
-    def _watch(self, keys: list[tuple[str, str]]) -> None:
-        """Note the keys whose value in the document is not the one that counts."""
-        for room_map, key in keys:
-            if room_map in self._replica.roots and self._is_lesser(room_map, key):
-                if len(self._put_back) < PUT_BACK_QUEUE_MAX:
-                    self._put_back[room_map, key] = None
-
-    def _is_lesser(self, room_map: str, key: str) -> bool:
-        best = self._index.record(RoomMap(room_map), key)
-        return best is not None and self._replica.get(room_map, key) != best.text
-
-    def _repair(self, keys: list[tuple[str, str]]) -> None:
-        for room_map, key in keys:
-            self._put_back.pop((room_map, key), None)
-            best = self._index.record(RoomMap(room_map), key)
-            if best is not None and self._is_lesser(room_map, key):
-                self.counts["put_back"] += 1
-                self._replica.put(room_map, key, best.text)
+    def _repair(self, put_back: Callable[[Replica], int]) -> None:
+        self.counts["put_back"] += put_back(self._replica)
         self._digest()
 
     def _reassert(self) -> None:
-        """Write our own records again, under whatever client id we have now."""
-        for room_map, key in self._own:
-            best = self._index.record(RoomMap(room_map), key)
-            if best is not None:
-                self._replica.put(room_map, key, best.text)
+        self._repairs.reassert(self._replica)
         self._digest()
 
     def _report(self) -> None:
@@ -310,7 +283,7 @@ class Room:
         while True:
             await self._dirty.wait()
             await asyncio.sleep(self._pace.window_s)
-            self._repair([key for key in self._put_back if key in self._own])
+            self._repair(self._repairs.repair_own)
             self._dirty.clear()
             await self._flush()
             if not self._dirty.is_set():
@@ -318,34 +291,12 @@ class Room:
 
     async def _flush(self) -> None:
         if batch := list(self._batch):
-            await asyncio.to_thread(self._save, [update for _, update in batch])
+            await asyncio.to_thread(self._archive.save, [update for _, update in batch])
             del self._batch[: len(batch)]
+            self._batch_bytes -= sum(len(update) for _, update in batch)
             self._peers.fan_out(batch)
         self._report()
-        if self._save_whole or self._store.wants_compaction(self.name):
-            await self._compact()
-
-    def _save(self, updates: list[bytes]) -> None:
-        if not updates:
-            return
-        try:
-            merged = merge(updates)
-            self._store.append(self.name, merged)
-            self._stored_bytes += len(merged)
-        except RoomStoreFailed:
-            self.counts["store_failed"] += 1
-            self._save_whole = True
-
-    async def _compact(self) -> None:
-        """Fold log and snapshot; also the way back after a failed write, since it saves everything."""
-        snapshot = self._replica.compacted()
-        try:
-            await asyncio.to_thread(self._store.compact, self.name, snapshot)
-        except RoomStoreFailed:
-            self.counts["store_failed"] += 1
-            return
-        self._save_whole = False
-        self._stored_bytes = len(snapshot)
+        await self._archive.compact_if_due(self._replica)
 
     async def _tick_for_ever(self) -> None:
         spoke = asked = self._now_ms()
@@ -354,7 +305,7 @@ class Room:
             now = self._now_ms()
             if self._presence is not None and self._presence.expire(now):
                 self._changed = True
-            self._repair(list(self._put_back)[:PUT_BACK_PER_TICK])
+            self._repair(self._repairs.repair_some)
             if now - spoke >= self._pace.keepalive_s * 1000:
                 spoke = now
                 self._peers.tell(())

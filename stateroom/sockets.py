@@ -19,8 +19,7 @@ def send_of(socket: ClientConnection) -> Send:
 
 
 def recv_of(socket: ClientConnection) -> Recv:
-    """The next frame; None after a clean close, ConnectionError otherwise. Text frames come as empty
-    bytes."""
+    """The next frame; None after a clean close, else ConnectionError. A text frame comes as empty bytes."""
 
     async def recv() -> bytes | None:
         try:
