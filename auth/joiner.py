@@ -2,12 +2,12 @@
 
 ::
 
-    Joiner.challenge ──body──▶ gateway ──answer──▶ Joiner.accept ──▶ Trusted ──▶ exchange | renew ──▶ ticket
-                                                                                    upgrade_headers(ticket)
+    challenge ──body──▶ gateway ──answer──▶ accept ──▶ Trusted ──▶ exchange | renew ──▶ ticket
+                                                              upgrade_headers ◀──┘
 
-A request that holds the invite token needs a ``Trusted`` value, and only ``accept`` makes one, after the server
-has proved to be the gateway of the join code. So the token cannot leave before that. Randomness and time are
-arguments; ``now_ms`` only goes into ``iat``, which nobody judges.
+A request that holds the invite token needs a ``Trusted`` value, and only ``accept`` makes one, after the
+server has proved to be the gateway of the join code. So the token cannot leave before that. Randomness and
+time are arguments; ``now_ms`` only goes into ``iat``, which nobody judges.
 """
 
 from typing import ClassVar
