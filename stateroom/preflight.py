@@ -7,9 +7,10 @@ of flat maps of strings write. Format (Yjs update v1, all numbers lib0 varints):
 
     update  = clients { structs client clock { struct } } deletes
     struct  = 10 length                                   a hole (Skip), made by merging updates
-            | info [origin] [parent] content
+            | info (origin | parent) content
     info    = 0x80 has left origin | 0x40 has right origin | 0x20 is a map entry | content kind
-    origin  = client clock                                parent = 1 root key    (when there is no origin)
+    origin  = client clock      whose map and key the struct inherits, so that 0x20 may be missing then
+    parent  = 1 root key        when there is no origin
     content = length                         kind 1: deleted
             | 1 119 text                     kind 8: any, one string
     deletes = clients { client ranges { clock length } }
@@ -91,14 +92,17 @@ def _struct(reader: Reader, roots: AbstractSet[str]) -> int:
     info = reader.byte()
     if info == _SKIP:
         return _length(reader)
-    if not info & _ENTRY:
-        raise InvalidUpdate("gc" if info == 0 else "not_a_map_entry")
+    if info == 0:
+        raise InvalidUpdate("gc")
     if info & _RIGHT:
         raise InvalidUpdate("right_origin")
     if info & _LEFT:
-        _add(reader.uint(), reader.uint())
-    else:
+        reader.uint()
+        _add(reader.uint(), 0)
+    elif info & _ENTRY:
         _parent(reader, roots)
+    else:
+        raise InvalidUpdate("not_a_map_entry")
     match info & 0x1F:
         case kind if kind == _DELETED:
             return _length(reader)

@@ -1,0 +1,85 @@
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stateroom.exchange import Entry
+from stateroom.limits import STALE_MS
+from stateroom.presence import Presence, client_of
+
+
+def presence(mesh, *nodes: str) -> Presence:
+    return Presence(mesh.index(*nodes).heartbeat)
+
+
+def entry(text: str, client: int = 9, clock: int = 1) -> Entry:
+    return Entry(client, clock, msgspec.json.encode({"record": text}).decode())
+
+
+def test_identity_comes_from_the_record_and_never_from_the_message(mesh) -> None:
+    here = presence(mesh, "b")
+    news = here.hear([entry(mesh.heartbeat("b", 5), client=client_of("seed"), clock=2**50)], now_ms=100)
+    assert set(here.seen()) == {"b"}
+    assert news == here.snapshot()
+    assert (news[0].client, news[0].clock) == (client_of("b"), 5)
+
+
+def test_strangers_forgeries_and_stock_states_are_not_passed_on(mesh) -> None:
+    here = presence(mesh, "b")
+    other_map = mesh.node("b")
+    for state in (
+        entry(mesh.heartbeat("c", 5)).state,
+        entry(mesh.heartbeat("b", 5, forged_by="c")).state,
+        entry(other_map).state,
+        entry("junk").state,
+        '{"user":{"name":"viewer"}}',
+        "null",
+        "[" * 5000,
+        "",
+    ):
+        assert here.hear([Entry(1, 1, state)], 0) == ()
+    assert here.seen() == {}
+
+
+def test_a_heartbeat_counts_once_even_after_its_node_expired(mesh) -> None:
+    here = presence(mesh, "b")
+    beat = entry(mesh.heartbeat("b", 5))
+    assert here.hear([beat], 0)
+    assert not here.hear([beat], 10)
+    assert not here.expire(STALE_MS - 1)
+    assert here.expire(STALE_MS)
+    assert here.seen() == {}
+    assert not here.hear([beat], STALE_MS + 1)
+    assert here.hear([entry(mesh.heartbeat("b", 6))], STALE_MS + 2)
+
+
+def test_a_new_outbox_epoch_begins_a_new_count(mesh) -> None:
+    here = presence(mesh, "b")
+    assert here.hear([entry(mesh.heartbeat("b", 500))], 0)
+    assert here.hear([entry(mesh.heartbeat("b", 5, epoch=2))], 0)
+
+
+def test_our_own_heartbeat_is_shown_and_sent(mesh) -> None:
+    here = presence(mesh, "b")
+    assert here.beat(mesh.heartbeat("seed", 3), 7) == here.snapshot()
+    assert here.seen()["seed"].last_seen_ms == 7
+
+
+def test_the_table_is_bounded_and_shrinks(mesh, monkeypatch) -> None:
+    monkeypatch.setattr("stateroom.presence.NODES_PRESENT_MAX", 3)
+    nodes = [f"n{number}" for number in range(6)]
+    here = presence(mesh, *nodes)
+    here.hear([entry(mesh.heartbeat(node, 1)) for node in nodes], 0)
+    assert len(here.seen()) == 3
+    here.expire(STALE_MS)
+    assert len(here._heard) == 0
+
+
+@given(st.lists(st.tuples(st.sampled_from("bc"), st.integers(1, 6), st.integers(0, 3)), max_size=12))
+def test_the_version_rises_with_each_change_and_news_are_new(mesh, beats) -> None:
+    here = presence(mesh, "b", "c")
+    last: dict[str, int] = {}
+    for node, counter, now in beats:
+        version = here.version
+        news = here.hear([entry(mesh.heartbeat(node, counter))], now)
+        assert bool(news) == (counter > last.get(node, 0)) == (here.version > version)
+        last[node] = max(counter, last.get(node, 0))
