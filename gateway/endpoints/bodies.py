@@ -1,0 +1,207 @@
+"""What clients of the local listener send: bodies, parameters and frames, parsed once into records.
+
+Unknown fields and parameters are refused: a client that misspells one must hear of it.
+"""
+
+import re
+from typing import Annotated, Literal, TypeVar
+
+import msgspec
+from starlette.requests import HTTPConnection, Request
+
+from gateway.endpoints.errors import BadRequest, NotJson
+from gateway.endpoints.limits import (
+    ERROR_CHARS_MAX,
+    EXPIRES_IN_MS_MAX,
+    INVITE_TTL_S_DEFAULT,
+    INVITE_TTL_S_MAX,
+    ROWS_DEFAULT,
+    ROWS_MAX,
+    SESSION_CHARS_MAX,
+)
+from outbox.limits import JSON_DEPTH_MAX
+
+_Record = TypeVar("_Record")
+
+Limit = Annotated[int, msgspec.Meta(ge=1, le=ROWS_MAX)]
+ErrorText = Annotated[str, msgspec.Meta(max_length=ERROR_CHARS_MAX)]
+LeaseText = Annotated[str, msgspec.Meta(max_length=128)]
+Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=EXPIRES_IN_MS_MAX)]
+
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_BRACKET = re.compile(rb"[\[\]{}]")
+
+
+class _Body(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """Base of all bodies. ``agent`` is needed of an admin only; an agent is who its token says."""
+
+
+class EnvelopeBody(_Body, frozen=True):
+    """What is sent; ``id`` is the client's idempotency key."""
+
+    payload: msgspec.Raw
+    id: str | None = None
+    type: str | None = None
+    thread: str | None = None
+    priority: int = 2
+    expires_in_ms: Annotated[int, msgspec.Meta(ge=1, le=EXPIRES_IN_MS_MAX)] | None = None
+
+
+class EnqueueBody(_Body, frozen=True):
+    """``POST /v1/enqueue``: an envelope, or just a text."""
+
+    to: str
+    envelope: EnvelopeBody | None = None
+    text: str | None = None
+    agent: str | None = None
+
+
+class ReplyBody(_Body, frozen=True):
+    """``POST /v1/reply``: a payload, or just a text."""
+
+    event_id: str
+    payload: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    text: str | None = None
+    lease_id: LeaseText | None = None
+    id: str | None = None
+    type: str | None = None
+    agent: str | None = None
+
+
+class AckBody(_Body, frozen=True):
+    """``POST /v1/ack``: a turn is done."""
+
+    event_id: str
+    lease_id: LeaseText | None = None
+    outcome: Literal["ok", "failed"] = "ok"
+    error: ErrorText | None = None
+    agent: str | None = None
+
+
+class NackBody(_Body, frozen=True):
+    """``POST /v1/nack``: a turn is given back."""
+
+    event_id: str
+    lease_id: LeaseText
+    delay_ms: Milliseconds = 0
+    agent: str | None = None
+
+
+class ExtendBody(_Body, frozen=True):
+    """``POST /v1/extend``: a turn needs so much more time."""
+
+    event_id: str
+    lease_id: LeaseText
+    lease_ms: Annotated[int, msgspec.Meta(ge=1, le=EXPIRES_IN_MS_MAX)]
+    agent: str | None = None
+
+
+class AddAgentBody(_Body, frozen=True):
+    """``POST /v1/agents``."""
+
+    name: str
+
+
+class InviteBody(_Body, frozen=True):
+    """``POST /v1/invites``."""
+
+    node: str | None = None
+    ttl_seconds: Annotated[int, msgspec.Meta(ge=1, le=INVITE_TTL_S_MAX)] = INVITE_TTL_S_DEFAULT
+    key_thumbprint: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]{43}\Z")] | None = None
+
+
+class NoQuery(_Body, frozen=True):
+    """Of a route without parameters."""
+
+
+class AgentQuery(_Body, frozen=True):
+    """Of ``WS /v1/watch``."""
+
+    agent: str | None = None
+
+
+class SubscribeQuery(_Body, frozen=True):
+    """Of ``WS /v1/subscribe``."""
+
+    stream: str
+    session: Annotated[str, msgspec.Meta(pattern=rf"^[!-~]{{1,{SESSION_CHARS_MAX}}}\Z")] | None = None
+
+
+class InboxQuery(_Body, frozen=True):
+    """Of ``GET /v1/inbox``."""
+
+    agent: str | None = None
+    all: bool = False
+    limit: Limit = ROWS_DEFAULT
+    after: str | None = None
+    """An event id: only what came after it."""
+
+
+class LimitQuery(_Body, frozen=True):
+    """Of ``GET /v1/dead``."""
+
+    limit: Limit = ROWS_DEFAULT
+
+
+class DeliveriesQuery(_Body, frozen=True):
+    """Of ``GET /v1/deliveries``."""
+
+    state: str | None = None
+    limit: Limit = ROWS_DEFAULT
+
+
+class IncidentsQuery(_Body, frozen=True):
+    """Of ``GET /v1/incidents``."""
+
+    all: bool = False
+
+
+class OutboxQuery(_Body, frozen=True):
+    """Of ``GET /v1/outbox``."""
+
+    after: Annotated[int, msgspec.Meta(ge=0)] = 0
+    limit: Limit = ROWS_DEFAULT
+
+
+async def body_of(request: Request, record: type[_Record]) -> _Record:
+    """Read a JSON body. Raises NotJson, BadRequest; BodyTooLarge while it streams."""
+    media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media != "application/json":
+        raise NotJson("the body must be application/json")
+    return decode(await request.body(), record)
+
+
+def query_of(connection: HTTPConnection, record: type[_Record]) -> _Record:
+    """Read the query parameters. Raises BadRequest for an unknown, repeated or wrong one."""
+    pairs = connection.query_params.multi_items()
+    named = dict(pairs)
+    if len(named) != len(pairs):
+        raise BadRequest("a query parameter is given twice")
+    try:
+        return msgspec.convert(named, record, strict=False)
+    except msgspec.ValidationError as error:
+        raise BadRequest(f"query: {error}") from None
+
+
+def decode(raw: bytes, record: type[_Record]) -> _Record:
+    """Read one JSON document, whose free parts any reader will be able to read. Raises BadRequest."""
+    try:
+        raw.decode()
+        _check_depth(raw)
+        msgspec.json.decode(raw)  # what stays raw is parsed here once: half a surrogate must not travel
+        return msgspec.json.decode(raw, type=record)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise BadRequest(f"not the JSON that was expected: {error}") from None
+
+
+def text_payload(text: str) -> msgspec.Raw:
+    """The payload of a message that is just a text: ``{"text": …}``."""
+    return msgspec.Raw(msgspec.json.encode({"text": text}))
+
+
+def _check_depth(raw: bytes) -> None:
+    depth = 0
+    for bracket in _BRACKET.findall(_STRING.sub(b"", raw)):
+        depth += 1 if bracket in b"[{" else -1
+        if depth > JSON_DEPTH_MAX:
+            raise BadRequest(f"JSON nested deeper than {JSON_DEPTH_MAX}")

@@ -1,0 +1,139 @@
+"""HTTP routes that show the journal: trace, deliveries, dead letters, incidents, the outbox itself."""
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from gateway.endpoints.actors import need_admin, sees
+from gateway.endpoints.answers import json
+from gateway.endpoints.bodies import (
+    DeliveriesQuery,
+    IncidentsQuery,
+    LimitQuery,
+    NoQuery,
+    OutboxQuery,
+    query_of,
+)
+from gateway.endpoints.desk import LinkState, LocalDesk
+from gateway.endpoints.errors import BadRequest
+from gateway.endpoints.guard import principal_of
+from gateway.endpoints.limits import ROWS_MAX
+from gateway.endpoints.rows import (
+    DeliveryRow,
+    OutboxRow,
+    delivery_row,
+    incident_row,
+    outbox_row,
+    readable_event,
+)
+from gateway.standing import WAITING_FOR_LINK, WAITING_FOR_OWNER, standing
+from gateway.trace import EventTrace, Known, assemble
+from outbox.chain import Head
+from outbox.envelope import Event, decode_event
+from outbox.errors import NotFound
+from outbox.ids import EventId, Seq, event_id
+from outbox.limits import PAGE_BYTES_MAX
+from outbox.records import Delivery, DeliveryState
+
+_STORED = tuple(DeliveryState)
+_WAITING = (WAITING_FOR_LINK, WAITING_FOR_OWNER)
+
+
+class OutboxAnswer(msgspec.Struct, frozen=True):
+    """A piece of the own outbox."""
+
+    entries: list[OutboxRow]
+    next: Seq
+    """Give it as ``after`` to read on."""
+    head: Seq
+
+
+class JournalRoutes:
+    """Reads only. An agent sees what it sent and what came for it; the operator sees all."""
+
+    def __init__(self, desk: LocalDesk) -> None:
+        self._desk = desk
+
+    def routes(self) -> list[Route]:
+        """Paths and methods."""
+        return [
+            Route("/v1/trace/{event}", self.trace, methods=["GET"]),
+            Route("/v1/deliveries", self.deliveries, methods=["GET"]),
+            Route("/v1/dead", self.dead, methods=["GET"]),
+            Route("/v1/incidents", self.incidents, methods=["GET"]),
+            Route("/v1/outbox", self.outbox, methods=["GET"]),
+        ]
+
+    async def trace(self, request: Request) -> Response:
+        """All that this node knows about one event. 404 when it knows nothing."""
+        query_of(request, NoQuery)
+        event = event_id(request.path_params["event"])
+        found = self._trace(event)
+        if found is None or not sees(principal_of(request), found.from_agent, found.to_agent):
+            raise NotFound(
+                f"this node knows nothing of {event}", hint="ask the node that sent or received it"
+            )
+        return json(found)
+
+    async def deliveries(self, request: Request) -> Response:
+        """The newest deliveries, of all states or of one as it is shown."""
+        query = query_of(request, DeliveriesQuery)
+        if query.state is not None and query.state not in (*_STORED, *_WAITING):
+            raise BadRequest(f"state is one of {', '.join((*_STORED, *_WAITING))}")
+        stored = (query.state,) if query.state in _STORED else _STORED
+        rows = [row for row in self._rows(request, stored) if query.state in {None, row.state}]
+        return json(rows[: query.limit])
+
+    async def dead(self, request: Request) -> Response:
+        """The newest dead letters."""
+        query = query_of(request, LimitQuery)
+        return json(self._rows(request, (DeliveryState.DEAD_LETTER,))[: query.limit])
+
+    async def incidents(self, request: Request) -> Response:
+        """Open incidents, or with ``all`` closed ones too."""
+        query = query_of(request, IncidentsQuery)
+        need_admin(principal_of(request))
+        rows = self._desk.reader.incidents(open_only=not query.all)
+        return json([incident_row(row) for row in rows[-ROWS_MAX:]])
+
+    async def outbox(self, request: Request) -> Response:
+        """Entries of the own outbox after a position. Raises the cursor errors of ``JournalReader.read``."""
+        query = query_of(request, OutboxQuery)
+        need_admin(principal_of(request))
+        epoch, head = self._desk.identity.epoch, self._desk.reader.head()
+        page = self._desk.reader.read(Head(epoch, Seq(query.after), b""), query.limit, PAGE_BYTES_MAX)
+        entries = page.entries[: query.limit] if page is not None else ()
+        after = entries[-1].seq if entries else Seq(query.after)
+        return json(OutboxAnswer([outbox_row(entry) for entry in entries], after, head.seq))
+
+    def _rows(self, request: Request, states: tuple[str, ...]) -> list[DeliveryRow]:
+        principal = principal_of(request)
+        found = self._desk.reader.deliveries(states, ROWS_MAX)
+        return [delivery_row(row, self._standing(row)) for row in found if sees(principal, row.from_agent)]
+
+    def _standing(self, row: Delivery) -> str:
+        up = {link.node for link in self._desk.links() if link.state is LinkState.UP}
+        node = row.node
+        return standing(
+            row,
+            local=node == self._desk.identity.node,
+            online=node is not None and self._desk.runtime.view.online(node),
+            linked=node in up,
+        )
+
+    def _trace(self, event: EventId) -> EventTrace | None:
+        reader = self._desk.reader
+        own = tuple((seq, decode_event(body)) for seq, body in reader.events_about(event))
+        delivery, received = reader.delivery(event), reader.received(event)
+        found: Event | None = next((entry for _, entry in own if entry.event_id == event), None)
+        if found is None and received is not None:
+            found = readable_event(received.body)
+        if found is None:
+            return None
+        known = Known(
+            identity=self._desk.identity, event=found, own=own, delivery=delivery, received=received
+        )
+        if delivery is not None:
+            return assemble(known, self._standing(delivery))
+        return assemble(known, received.state if received is not None else "emitted")

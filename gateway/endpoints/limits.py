@@ -1,0 +1,36 @@
+"""Bounds of the local listener, each with its reason."""
+
+EXPIRES_IN_MS_MAX = 400 * 24 * 3600 * 1000
+"""Longer than any promise an agent keeps; far below what a date can hold."""
+
+ERROR_CHARS_MAX = 1_000
+"""Why a turn failed: a line for a person, carried in an ACK that every reader of the outbox gets."""
+
+SESSION_CHARS_MAX = 64
+"""An agent's name for one run of it; stored with each lease."""
+
+FRAME_CHARS_MAX = 320 * 1024
+"""One text frame of a client: a payload and its envelope, as much as an HTTP body may have."""
+
+SOCKET_CREDIT_MAX = 256
+"""Turns that one socket may be owed, granted and not yet sent: 70 MB of the largest events, usually some KB."""
+
+SOCKET_REQUESTS_MAX = 256
+"""Requests of one socket that wait for their commit; beyond it the socket is not read."""
+
+SEND_WITHIN_S = 15.0
+"""A reader that takes nothing for so long is let go; its session keeps its leases."""
+
+ROWS_DEFAULT = 100
+ROWS_MAX = 1_000
+"""Rows of one answer: some 100 KB of JSON, made without holding the loop for long."""
+
+ROWS_BYTES_MAX = 4 * 1024 * 1024
+"""Payloads in one answer; the rows after it are asked for with ``after``."""
+
+INVITE_TTL_S_DEFAULT = 900
+INVITE_TTL_S_MAX = 7 * 24 * 3600
+"""A quarter of an hour to copy a code; at most a week for a machine that is set up later."""
+
+RETRY_AFTER_S = 1
+"""What a caller is told who came too early or met a full queue."""

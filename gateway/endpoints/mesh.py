@@ -1,0 +1,155 @@
+"""HTTP routes that show the mesh as this node sees it: status, nodes, agents."""
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from gateway.endpoints.answers import json
+from gateway.endpoints.bodies import NoQuery, query_of
+from gateway.endpoints.desk import LinkState, LinkStatus, LocalDesk, NodeStatus
+from outbox.ids import AgentId, Epoch, MeshId, NodeId, Seq
+
+
+class StatusAnswer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """One node at a glance."""
+
+    node: NodeId
+    mesh: MeshId
+    epoch: Epoch
+    head_seq: Seq
+    process: NodeStatus
+    ready: bool
+    storage_full: bool
+    deliveries: dict[str, int]
+    """Own obligations by state."""
+    received: dict[str, int]
+    """Turns by state."""
+    agents: int
+    links: list[LinkStatus]
+    incidents_open: int
+    quarantined: int
+
+
+class NodeRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """One node of the mesh."""
+
+    node: NodeId
+    role: str
+    here: bool
+    online: bool
+    last_seen_ms: int | None
+    link: str | None
+    """How our link to it stands; None for ourselves."""
+    endpoints: tuple[str, ...]
+    head_seq: Seq
+    read_seq: Seq | None
+    """How far we have read its outbox."""
+    lag: int | None
+    """Own events that it has not said to have read; None when it has said nothing."""
+
+
+class AgentRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """One agent of the mesh."""
+
+    name: AgentId
+    node: NodeId | None
+    """Its owner; None when it was removed."""
+    status: str
+    online: bool
+    here: bool
+
+
+class Health(msgspec.Struct, frozen=True):
+    """The answer to a probe."""
+
+    ok: bool
+
+
+class MeshRoutes:
+    """Reads of the View, the journal and the links."""
+
+    def __init__(self, desk: LocalDesk) -> None:
+        self._desk = desk
+
+    def routes(self) -> list[Route]:
+        """Paths and methods."""
+        return [
+            Route("/v1/status", self.status, methods=["GET"]),
+            Route("/v1/nodes", self.nodes, methods=["GET"]),
+            Route("/v1/agents", self.agents, methods=["GET"]),
+            Route("/livez", self.livez, methods=["GET"]),
+            Route("/readyz", self.readyz, methods=["GET"]),
+        ]
+
+    async def status(self, request: Request) -> Response:
+        """This node."""
+        query_of(request, NoQuery)
+        desk, reader = self._desk, self._desk.reader
+        answer = StatusAnswer(
+            node=desk.identity.node,
+            mesh=desk.identity.mesh,
+            epoch=desk.identity.epoch,
+            head_seq=desk.runtime.feed.head.seq,
+            process=desk.node_status(),
+            ready=self._ready(),
+            storage_full=desk.runtime.storage_full,
+            deliveries=reader.count_deliveries(),
+            received=reader.count_received(),
+            agents=len(reader.agents()),
+            links=list(desk.links()),
+            incidents_open=len(reader.incidents(open_only=True)),
+            quarantined=len(reader.quarantined()),
+        )
+        return json(answer)
+
+    async def nodes(self, request: Request) -> Response:
+        """All nodes, by name."""
+        query_of(request, NoQuery)
+        view = self._desk.runtime.view
+        return json([self._node(name) for name in sorted(view.nodes)])
+
+    async def agents(self, request: Request) -> Response:
+        """All agents ever seen, by name; those that live here even before the state room knows them."""
+        query_of(request, NoQuery)
+        view, here = self._desk.runtime.view, self._desk.identity.node
+        local = {row.name for row in self._desk.reader.agents()}
+        rows = []
+        for name in sorted(local | set(view.agents)):
+            owner = view.owner(name)
+            node = here if name in local else (owner.node if owner is not None else None)
+            online = node == here or (node is not None and view.online(node))
+            status = "active" if node is not None else "removed"
+            rows.append(AgentRow(name=name, node=node, status=status, online=online, here=name in local))
+        return json(rows)
+
+    async def livez(self, _request: Request) -> Response:
+        """The process answers."""
+        return json(Health(ok=True))
+
+    async def readyz(self, _request: Request) -> Response:
+        """The journal is writable and the state room is loaded; 503 otherwise."""
+        ready = self._ready()
+        return json(Health(ok=ready), 200 if ready else 503)
+
+    def _ready(self) -> bool:
+        return self._desk.node_status().room_loaded and not self._desk.runtime.storage_full
+
+    def _node(self, name: NodeId) -> NodeRow:
+        desk, view = self._desk, self._desk.runtime.view
+        node, here = view.nodes[name], desk.identity.node
+        link = next((link.state for link in desk.links() if link.node == name), LinkState.DOWN)
+        read, seen = desk.reader.cursor(name), view.cursor(name, here)
+        knows_us = seen is not None and seen[0] == desk.identity.epoch
+        return NodeRow(
+            node=name,
+            role=node.role,
+            here=name == here,
+            online=name == here or node.online,
+            last_seen_ms=node.last_seen_ms,
+            link=None if name == here else link,
+            endpoints=node.endpoints,
+            head_seq=desk.runtime.feed.head.seq if name == here else node.head_seq,
+            read_seq=read.seq if read is not None else None,
+            lag=desk.runtime.feed.head.seq - seen[1] if seen is not None and knows_us else None,
+        )

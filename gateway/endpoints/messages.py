@@ -1,0 +1,109 @@
+"""HTTP routes by which agents speak: enqueue, reply, ack, nack, extend."""
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from gateway.endpoints.actors import acting_agent
+from gateway.endpoints.answers import ExtendedAnswer, SettledAnswer, json, sent_answer
+from gateway.endpoints.bodies import (
+    AckBody,
+    EnqueueBody,
+    ExtendBody,
+    NackBody,
+    NoQuery,
+    ReplyBody,
+    body_of,
+    query_of,
+)
+from gateway.endpoints.desk import LocalDesk
+from gateway.endpoints.guard import principal_of
+from gateway.endpoints.requests import extend_of, nack_of, reply_of, send_of, settle_of
+from gateway.engine.effects import Extended, Sent, Settled
+from gateway.engine.inputs import Nack, Settle
+
+
+class MessageRoutes:
+    """Each answer comes after the commit that it speaks of."""
+
+    def __init__(self, desk: LocalDesk) -> None:
+        self._desk = desk
+        self._runtime = desk.runtime
+
+    def routes(self) -> list[Route]:
+        """Paths and methods."""
+        return [
+            Route("/v1/enqueue", self.enqueue, methods=["POST"]),
+            Route("/v1/reply", self.reply, methods=["POST"]),
+            Route("/v1/ack", self.ack, methods=["POST"]),
+            Route("/v1/nack", self.nack, methods=["POST"]),
+            Route("/v1/extend", self.extend, methods=["POST"]),
+        ]
+
+    async def enqueue(self, request: Request) -> Response:
+        """Send a message to any agent of the mesh: 202, it is in the outbox."""
+        query_of(request, NoQuery)
+        body = await body_of(request, EnqueueBody)
+        agent = acting_agent(self._desk, principal_of(request), body.agent)
+        sent = await self._runtime.ask(send_of(self._runtime.req(), agent, body))
+        assert isinstance(sent, Sent)
+        return json(sent_answer(sent), 202)
+
+    async def reply(self, request: Request) -> Response:
+        """Answer an event of the inbox; the turn is done with it. 202."""
+        query_of(request, NoQuery)
+        body = await body_of(request, ReplyBody)
+        agent = acting_agent(self._desk, principal_of(request), body.agent)
+        question = reply_of(
+            self._runtime.req(),
+            agent,
+            body.event_id,
+            body.payload,
+            body.text,
+            lease_id=body.lease_id,
+            idempotency_key=body.id,
+            type_=body.type,
+        )
+        sent = await self._runtime.ask(question)
+        assert isinstance(sent, Sent)
+        return json(sent_answer(sent), 202)
+
+    async def ack(self, request: Request) -> Response:
+        """End a turn, well or badly."""
+        query_of(request, NoQuery)
+        body = await body_of(request, AckBody)
+        agent = acting_agent(self._desk, principal_of(request), body.agent)
+        settle = settle_of(
+            self._runtime.req(),
+            agent,
+            body.event_id,
+            lease_id=body.lease_id,
+            outcome=body.outcome,
+            error=body.error,
+        )
+        return await self._settle(settle)
+
+    async def nack(self, request: Request) -> Response:
+        """Give a turn back."""
+        query_of(request, NoQuery)
+        body = await body_of(request, NackBody)
+        agent = acting_agent(self._desk, principal_of(request), body.agent)
+        return await self._settle(
+            nack_of(self._runtime.req(), agent, body.event_id, body.lease_id, body.delay_ms)
+        )
+
+    async def extend(self, request: Request) -> Response:
+        """Keep a turn for longer."""
+        query_of(request, NoQuery)
+        body = await body_of(request, ExtendBody)
+        agent = acting_agent(self._desk, principal_of(request), body.agent)
+        extended = await self._runtime.ask(
+            extend_of(self._runtime.req(), agent, body.event_id, body.lease_id, body.lease_ms)
+        )
+        assert isinstance(extended, Extended)
+        return json(ExtendedAnswer(extended.event_id, extended.lease_ms))
+
+    async def _settle(self, request: Settle | Nack) -> Response:
+        settled = await self._runtime.ask(request)
+        assert isinstance(settled, Settled)
+        return json(SettledAnswer(settled.event_id, settled.duplicate))

@@ -1,0 +1,151 @@
+"""HTTP routes of the operator: agents of this node, invites for others."""
+
+import asyncio
+from contextlib import suppress
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from auth.invites import Invite as KnownInvite
+from auth.tokens import hash_token, make_token
+from gateway.endpoints.actors import need_admin
+from gateway.endpoints.answers import json
+from gateway.endpoints.bodies import AddAgentBody, InviteBody, NoQuery, body_of, query_of
+from gateway.endpoints.desk import LocalDesk
+from gateway.endpoints.guard import principal_of
+from gateway.engine.effects import AgentChanged, Invited
+from gateway.engine.inputs import AddAgent, Invite, RemoveAgent, RevokeInvite
+from gateway.home import write_private
+from outbox.errors import MeshError, NameTaken
+from outbox.ids import AgentId, NodeId, agent_id, node_id
+from outbox.timestamps import rfc3339
+
+
+class AgentAdded(msgspec.Struct, frozen=True, rename="camel"):
+    """The agent lives here now; its token is in the file, and in no answer."""
+
+    name: AgentId
+    token_file: str
+
+
+class AgentRemoved(msgspec.Struct, frozen=True):
+    """The agent is gone."""
+
+    name: AgentId
+
+
+class InviteAnswer(msgspec.Struct, frozen=True, rename="camel"):
+    """The only time that the secret is shown."""
+
+    invite_id: str
+    join_code: str
+    expires_at: str
+
+
+class InviteRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """One invite, without its secret."""
+
+    invite_id: str
+    status: str
+    node: NodeId | None
+    """Which node may use it; None: any."""
+    created_at: str
+    expires_at: str
+
+
+class OperatorRoutes:
+    """Everything here needs the admin."""
+
+    def __init__(self, desk: LocalDesk) -> None:
+        self._desk = desk
+        self._runtime = desk.runtime
+        self._adding = asyncio.Lock()
+
+    def routes(self) -> list[Route]:
+        """Paths and methods."""
+        return [
+            Route("/v1/agents", self.add_agent, methods=["POST"]),
+            Route("/v1/agents/{name}", self.remove_agent, methods=["DELETE"]),
+            Route("/v1/invites", self.invites, methods=["GET"]),
+            Route("/v1/invites", self.invite, methods=["POST"]),
+            Route("/v1/invites/{id}", self.revoke, methods=["DELETE"]),
+        ]
+
+    async def add_agent(self, request: Request) -> Response:
+        """Name an agent that lives here. 201; 409 when the name is taken."""
+        query_of(request, NoQuery)
+        need_admin(principal_of(request))
+        name = agent_id((await body_of(request, AddAgentBody)).name)
+        token_file = self._desk.home.token(name)
+        async with self._adding:
+            if any(row.name == name for row in self._desk.reader.agents()):
+                raise NameTaken(f"{name} lives here already", hint=f"its token is in {token_file}")
+            await self._add(name)
+        return json(AgentAdded(name, str(token_file)), 201)
+
+    async def _add(self, name: AgentId) -> None:
+        """The file first: a token that the journal knows but nobody holds would lock the agent out."""
+        token_file = self._desk.home.token(name)
+        token = make_token(self._desk.clock.entropy(32))
+        write_private(token_file, token.text.encode() + b"\n")
+        request = AddAgent(req=self._runtime.req(), name=name, token_hash=hash_token(token.text))
+        try:
+            await self._runtime.ask(request)
+        except MeshError:
+            with suppress(OSError):
+                token_file.unlink(missing_ok=True)
+            raise
+
+    async def remove_agent(self, request: Request) -> Response:
+        """Take an agent away; its unfinished turns fail."""
+        query_of(request, NoQuery)
+        need_admin(principal_of(request))
+        name = agent_id(request.path_params["name"])
+        changed = await self._runtime.ask(RemoveAgent(req=self._runtime.req(), name=name))
+        assert isinstance(changed, AgentChanged)
+        with suppress(OSError):  # a token that nobody accepts any more may stay
+            self._desk.home.token(name).unlink(missing_ok=True)
+        return json(AgentRemoved(name))
+
+    async def invites(self, request: Request) -> Response:
+        """All invites, newest first."""
+        query_of(request, NoQuery)
+        need_admin(principal_of(request))
+        return json([_invite_row(invite) for invite in self._desk.invites()])
+
+    async def invite(self, request: Request) -> Response:
+        """Make an invite for one node. 201 with its join code."""
+        query_of(request, NoQuery)
+        need_admin(principal_of(request))
+        body = await body_of(request, InviteBody)
+        invited = await self._runtime.ask(
+            Invite(
+                req=self._runtime.req(),
+                expected_node=node_id(body.node) if body.node is not None else None,
+                expected_key=body.key_thumbprint,
+                ttl_ms=body.ttl_seconds * 1000,
+            )
+        )
+        assert isinstance(invited, Invited)
+        code = self._desk.join_code(invited)
+        return json(InviteAnswer(invited.invite_id, code, rfc3339(invited.expires_at_ms)), 201)
+
+    async def revoke(self, request: Request) -> Response:
+        """Take an invite back; 404 or 409 when there is none or it was used."""
+        query_of(request, NoQuery)
+        need_admin(principal_of(request))
+        invite_id = request.path_params["id"]
+        await self._runtime.ask(RevokeInvite(req=self._runtime.req(), invite_id=invite_id))
+        return Response(status_code=204)
+
+
+def _invite_row(invite: KnownInvite) -> InviteRow:
+    return InviteRow(
+        invite_id=invite.id,
+        status=invite.status,
+        node=invite.expected_node,
+        created_at=rfc3339(invite.created_at_ms),
+        expires_at=rfc3339(invite.expires_at_ms),
+    )

@@ -1,0 +1,84 @@
+"""Bodies and frames of clients as inputs of the engine: the same verbs over HTTP and WebSocket."""
+
+from typing import Literal
+
+import msgspec
+
+from gateway.endpoints.bodies import EnqueueBody, EnvelopeBody, text_payload
+from gateway.endpoints.errors import BadRequest
+from gateway.engine.inputs import Extend, Nack, Reply, Send, Settle
+from outbox.ids import AgentId, event_id
+from outbox.kinds import Outcome
+
+
+def send_of(req: int, agent: AgentId, body: EnqueueBody) -> Send:
+    """Raises BadRequest unless the body has an envelope or a text."""
+    if (body.envelope is None) == (body.text is None):
+        raise BadRequest("a message has either an envelope or a text")
+    envelope = body.envelope or EnvelopeBody(payload=text_payload(body.text or ""))
+    return Send(
+        req=req,
+        agent=agent,
+        to=body.to,
+        payload=envelope.payload,
+        type=envelope.type,
+        thread_id=envelope.thread,
+        idempotency_key=envelope.id,
+        expires_in_ms=envelope.expires_in_ms,
+        priority=envelope.priority,
+    )
+
+
+def reply_of(
+    req: int,
+    agent: AgentId,
+    event: str,
+    payload: msgspec.Raw | msgspec.UnsetType,
+    text: str | None,
+    *,
+    lease_id: str | None,
+    idempotency_key: str | None,
+    type_: str | None,
+) -> Reply:
+    """Raises BadRequest unless there is a payload or a text; InvalidId."""
+    if (payload is msgspec.UNSET) == (text is None):
+        raise BadRequest("a reply has either a payload or a text")
+    return Reply(
+        req=req,
+        agent=agent,
+        event_id=event_id(event),
+        payload=text_payload(text or "") if isinstance(payload, msgspec.UnsetType) else payload,
+        lease_id=lease_id,
+        type=type_,
+        idempotency_key=idempotency_key,
+    )
+
+
+def settle_of(
+    req: int,
+    agent: AgentId,
+    event: str,
+    *,
+    lease_id: str | None,
+    outcome: Literal["ok", "failed"],
+    error: str | None,
+) -> Settle:
+    """Raises InvalidId."""
+    return Settle(
+        req=req,
+        agent=agent,
+        event_id=event_id(event),
+        lease_id=lease_id,
+        outcome=Outcome(outcome),
+        error=error,
+    )
+
+
+def nack_of(req: int, agent: AgentId, event: str, lease_id: str, delay_ms: int) -> Nack:
+    """Raises InvalidId."""
+    return Nack(req=req, agent=agent, event_id=event_id(event), lease_id=lease_id, delay_ms=delay_ms)
+
+
+def extend_of(req: int, agent: AgentId, event: str, lease_id: str, lease_ms: int) -> Extend:
+    """Raises InvalidId."""
+    return Extend(req=req, agent=agent, event_id=event_id(event), lease_id=lease_id, lease_ms=lease_ms)

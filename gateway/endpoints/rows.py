@@ -1,0 +1,163 @@
+"""Journal rows as JSON records of the local listener. Times are milliseconds since 1970."""
+
+import msgspec
+
+from outbox.chain import Entry
+from outbox.envelope import Event, Header, decode_event, decode_header
+from outbox.ids import AgentId, EventId, NodeId, Seq
+from outbox.kinds import Outcome
+from outbox.records import Delivery, Incident, Received
+
+_FROM_TO = {"sender": "from", "recipient": "to"}
+
+
+def _name(field: str) -> str:
+    head, *rest = field.split("_")
+    return _FROM_TO.get(field) or head + "".join(part.capitalize() for part in rest)
+
+
+class InboxRow(msgspec.Struct, frozen=True, kw_only=True, rename=_name, omit_defaults=True):
+    """One event of an agent's inbox, peeked at."""
+
+    event_id: EventId
+    kind: str
+    sender: AgentId | None
+    from_node: NodeId
+    recipient: AgentId
+    thread_id: str | None = None
+    corr_id: EventId | None = None
+    type: str | None = None
+    priority: int
+    created_at: str
+    accepted_at_ms: int
+    expires_at_ms: int
+    state: str
+    delivery_count: int = 0
+    outcome: Outcome | None = None
+    error: str | None = None
+    payload: msgspec.Raw
+
+
+class DeliveryRow(msgspec.Struct, frozen=True, kw_only=True, rename=_name, omit_defaults=True):
+    """One obligation of this node."""
+
+    event_id: EventId
+    kind: str
+    sender: AgentId
+    recipient: AgentId
+    node: NodeId | None
+    state: str
+    """With what an unanswered one waits for: ``waiting_for_link``, ``waiting_for_owner``."""
+    attempt: int
+    seq: Seq
+    thread_id: str
+    created_at_ms: int
+    expires_at_ms: int
+    next_at_ms: int | None = None
+    accepted_at_ms: int | None = None
+    engaged_at_ms: int | None = None
+    processed_at_ms: int | None = None
+    replied_at_ms: int | None = None
+    dead_at_ms: int | None = None
+    outcome: Outcome | None = None
+    error: str | None = None
+
+
+class IncidentRow(msgspec.Struct, frozen=True, kw_only=True, rename=_name, omit_defaults=True):
+    """One incident."""
+
+    kind: str
+    subject: str
+    opened_at_ms: int
+    closed_at_ms: int | None = None
+    detail: str
+
+
+class OutboxRow(msgspec.Struct, frozen=True, kw_only=True, rename=_name, omit_defaults=True):
+    """One entry of the own outbox, decoded."""
+
+    seq: Seq
+    header: Header
+    event: msgspec.Raw
+
+
+def inbox_row(row: Received) -> InboxRow:
+    """A ledger row with what its event says."""
+    event = readable_event(row.body)
+    return InboxRow(
+        event_id=row.event_id,
+        kind=row.kind,
+        sender=event.source_agent_id,
+        from_node=row.source,
+        recipient=row.to_agent,
+        thread_id=event.thread_id,
+        corr_id=event.corr_id,
+        type=event.type,
+        priority=row.priority,
+        created_at=event.created_at,
+        accepted_at_ms=row.accepted_at_ms,
+        expires_at_ms=row.expires_at_ms,
+        state=row.state,
+        delivery_count=row.delivery_count,
+        outcome=row.outcome,
+        error=row.error,
+        payload=event.payload,
+    )
+
+
+def delivery_row(row: Delivery, state: str) -> DeliveryRow:
+    """A delivery, in the state to show."""
+    return DeliveryRow(
+        event_id=row.event_id,
+        kind=row.kind,
+        sender=row.from_agent,
+        recipient=row.to_agent,
+        node=row.node,
+        state=state,
+        attempt=row.attempt,
+        seq=row.seq,
+        thread_id=row.thread_id,
+        created_at_ms=row.created_at_ms,
+        expires_at_ms=row.expires_at_ms,
+        next_at_ms=row.next_at_ms,
+        accepted_at_ms=row.accepted_at_ms,
+        engaged_at_ms=row.engaged_at_ms,
+        processed_at_ms=row.processed_at_ms,
+        replied_at_ms=row.replied_at_ms,
+        dead_at_ms=row.dead_at_ms,
+        outcome=row.outcome,
+        error=row.error,
+    )
+
+
+def incident_row(row: Incident) -> IncidentRow:
+    """An incident."""
+    return IncidentRow(
+        kind=row.kind,
+        subject=row.subject,
+        opened_at_ms=row.opened_at_ms,
+        closed_at_ms=row.closed_at_ms,
+        detail=row.detail,
+    )
+
+
+def outbox_row(entry: Entry) -> OutboxRow:
+    """An own entry; own entries are always events."""
+    return OutboxRow(
+        seq=entry.seq, header=decode_header(entry.header), event=msgspec.Raw(readable(entry.body).encode())
+    )
+
+
+def readable(body: bytes) -> str:
+    """An event's JSON as text: other nodes' bytes may hold what is no UTF-8 inside a payload."""
+    return body.decode("utf-8", errors="replace")
+
+
+def readable_event(body: bytes) -> Event:
+    """The event, with a payload that any JSON reader takes; one that none takes is shown as null."""
+    event = decode_event(readable(body).encode())
+    try:
+        msgspec.json.decode(event.payload)
+    except (msgspec.MsgspecError, RecursionError):
+        return msgspec.structs.replace(event, payload=msgspec.Raw(b"null"))
+    return event

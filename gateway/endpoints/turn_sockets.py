@@ -1,0 +1,83 @@
+"""The sockets that wait for turns: subscriber by subscriber, a mailbox that its credit bounds."""
+
+import asyncio
+from collections import deque
+
+from gateway.endpoints.errors import SubscriptionEnded
+from gateway.engine.effects import Handed
+from outbox.ids import AgentId
+
+REPLACED = 4409
+"""WebSocket close code: the session has subscribed anew elsewhere; do not come back."""
+RESET = 1012
+"""Close code "service restart" (IANA registry of RFC 6455): subscribe again."""
+
+
+class Mailbox:
+    """Turns on their way to one socket. Holds no more than the credit that the socket granted."""
+
+    def __init__(self, agent: AgentId, session: str) -> None:
+        self.key = (agent, session)
+        self.owed = 0
+        """Turns granted and not yet taken."""
+        self._turns: deque[Handed] = deque()
+        self._ended: SubscriptionEnded | None = None
+        self._changed = asyncio.Event()
+
+    def put(self, turn: Handed) -> None:
+        """Add a turn; a resumed one costs no credit."""
+        if turn.resumed:
+            self.owed += 1
+        self._turns.append(turn)
+        self._changed.set()
+
+    def end(self, error: SubscriptionEnded) -> None:
+        """No turn comes any more."""
+        self._ended = self._ended or error
+        self._changed.set()
+
+    async def take(self) -> Handed:
+        """The next turn. Raises SubscriptionEnded when the subscription is over."""
+        while True:
+            if self._ended is not None:
+                raise self._ended
+            if self._turns:
+                self.owed -= 1
+                return self._turns.popleft()
+            self._changed.clear()
+            await self._changed.wait()
+
+
+class TurnSockets:
+    """All mailboxes of a gateway. The engine's effects come in here."""
+
+    def __init__(self) -> None:
+        self._boxes: dict[str, Mailbox] = {}
+        self._sessions: dict[tuple[AgentId, str], str] = {}
+
+    def open(self, subscriber: str, agent: AgentId, session: str) -> Mailbox:
+        """A mailbox for a new subscriber; an older socket of the same session is ended."""
+        box = Mailbox(agent, session)
+        before = self._boxes.get(self._sessions.get(box.key, ""))
+        if before is not None:
+            before.end(SubscriptionEnded(REPLACED, "the session subscribed anew elsewhere"))
+        self._boxes[subscriber] = box
+        self._sessions[box.key] = subscriber
+        return box
+
+    def close(self, subscriber: str) -> None:
+        """Forget a subscriber."""
+        box = self._boxes.pop(subscriber, None)
+        if box is not None and self._sessions.get(box.key) == subscriber:
+            del self._sessions[box.key]
+
+    def handed(self, turn: Handed) -> None:
+        """Deliver a turn. If its socket has gone, its lease waits for the session, or runs out."""
+        box = self._boxes.get(turn.subscriber)
+        if box is not None:
+            box.put(turn)
+
+    def reset(self) -> None:
+        """The engine was built anew and knows no subscriber: every socket has to subscribe again."""
+        for box in self._boxes.values():
+            box.end(SubscriptionEnded(RESET, "the gateway restarted its engine; subscribe again"))

@@ -1,0 +1,91 @@
+"""``WS /v1/watch``: what is newly accepted for an agent, pushed as it comes and never acknowledged.
+
+Every acceptance puts its ACK into the own outbox in the same transaction, so the feed of the outbox wakes a
+watcher exactly when there is something to show; nothing is polled.
+"""
+
+import asyncio
+from collections.abc import Iterator
+
+import msgspec
+from starlette.routing import WebSocketRoute
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from gateway.endpoints.actors import acting_agent
+from gateway.endpoints.bodies import AgentQuery, query_of
+from gateway.endpoints.desk import LocalDesk
+from gateway.endpoints.guard import principal_of
+from gateway.endpoints.limits import SEND_WITHIN_S
+from gateway.endpoints.rows import InboxRow, inbox_row
+from outbox.chain import Entry, Head
+from outbox.envelope import Ack, decode_event, decode_header, decode_payload
+from outbox.ids import AgentId, Seq
+from outbox.kinds import AckStatus, Kind
+from outbox.limits import PAGE_BYTES_MAX, PAGE_ENTRIES_MAX
+from outbox.timestamps import rfc3339
+
+
+class ItemFrame(msgspec.Struct, frozen=True):
+    """One new row."""
+
+    item: InboxRow
+
+
+class WatchRoute:
+    """The route; one task pair a socket."""
+
+    def __init__(self, desk: LocalDesk) -> None:
+        self._desk = desk
+
+    def routes(self) -> list[WebSocketRoute]:
+        """Path of the socket."""
+        return [WebSocketRoute("/v1/watch", self.watch)]
+
+    async def watch(self, socket: WebSocket) -> None:
+        """Serve one socket: whatever is accepted after it opened."""
+        query = query_of(socket, AgentQuery)
+        agent = acting_agent(self._desk, principal_of(socket), query.agent)
+        start = self._desk.runtime.feed.head.seq
+        await socket.accept()
+        try:
+            async with asyncio.TaskGroup() as owners:
+                owners.create_task(_until_gone(socket))
+                owners.create_task(self._push(socket, agent, start))
+        except* (WebSocketDisconnect, TimeoutError):
+            pass  # gone, or takes nothing: it can look at the inbox later
+
+    async def _push(self, socket: WebSocket, agent: AgentId, seq: Seq) -> None:
+        while True:
+            await self._desk.runtime.feed.beyond(seq)
+            for entry in self._entries(seq):
+                row = self._accepted(entry, agent)
+                if row is not None:
+                    async with asyncio.timeout(SEND_WITHIN_S):
+                        await socket.send_text(msgspec.json.encode(ItemFrame(row)).decode())
+                seq = entry.seq
+
+    def _entries(self, after: Seq) -> Iterator[Entry]:
+        head = Head(self._desk.identity.epoch, after, b"")
+        page = self._desk.reader.read(head, PAGE_ENTRIES_MAX, PAGE_BYTES_MAX)
+        return iter(page.entries if page is not None else ())
+
+    def _accepted(self, entry: Entry, agent: AgentId) -> InboxRow | None:
+        """The row that this entry accepts for the agent; an ACK that is only said again shows nothing."""
+        header = decode_header(entry.header)
+        if header.kind != Kind.ACK or header.corr_id is None:
+            return None
+        row = self._desk.reader.received(header.corr_id)
+        if row is None or row.to_agent != agent:
+            return None
+        event = decode_event(entry.body)
+        first = event.created_at == rfc3339(row.accepted_at_ms)
+        accepts = decode_payload(event, Ack).status is AckStatus.ACCEPTED
+        return inbox_row(row) if first and accepts else None
+
+
+async def _until_gone(socket: WebSocket) -> None:
+    """A watcher says nothing; its silence is read so that its end is seen."""
+    while True:
+        message = await socket.receive()
+        if message["type"] == "websocket.disconnect":
+            raise WebSocketDisconnect(message.get("code", 1006))

@@ -1,0 +1,21 @@
+"""How a delivery stands, in words for people: the stored state, and what an unanswered one waits for.
+
+Waiting is shown and never stored: it changes with links and presence, and burns no attempt.
+Source: the sender's delivery in ``docs/PROTOCOL.md``.
+"""
+
+from outbox.records import Delivery, DeliveryState
+
+WAITING_FOR_OWNER = "waiting_for_owner"
+WAITING_FOR_LINK = "waiting_for_link"
+
+_UNANSWERED = frozenset({DeliveryState.EMITTED, DeliveryState.RETRY_PENDING})
+
+
+def standing(row: Delivery, *, local: bool, online: bool, linked: bool) -> str:
+    """The state to show, given whether the event stays here, its node is online, and a link to it is up."""
+    if row.state not in _UNANSWERED or row.node is None or local:
+        return row.state
+    if not online:
+        return WAITING_FOR_OWNER
+    return row.state if linked else WAITING_FOR_LINK

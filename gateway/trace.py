@@ -1,0 +1,229 @@
+"""Where is event X? Everything that one node knows about it, as steps with times.
+
+A node knows its own outbox (with positions), its delivery row if it sent the event, and its ledger row if the
+event came for one of its agents. Each step names the node where it happened and the node whose clock wrote
+its time: clocks of two machines differ, so steps are never ordered by comparing them. Attempts come first, in
+the order of the outbox; the rest follows by this node's clock, and an engagement that another clock wrote
+stands before the end that reported it.
+"""
+
+from enum import StrEnum
+
+import msgspec
+
+from outbox.envelope import Ack, DeadLetter, Event, decode_payload
+from outbox.ids import AgentId, Epoch, EventId, NodeId, Seq
+from outbox.kinds import AckStatus, Kind, Outcome
+from outbox.records import Delivery, Identity, Received, TurnState
+from outbox.timestamps import parse_rfc3339
+
+
+class Stage(StrEnum):
+    """What happened, in the order in which it must happen."""
+
+    EMITTED = "emitted"
+    ACCEPTED = "accepted"
+    ENGAGED = "engaged"
+    PROCESSED = "processed"
+    REPLIED = "replied"
+    DEAD_LETTER = "dead_letter"
+
+
+_RANK = {stage: rank for rank, stage in enumerate(Stage)}
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """One thing that happened."""
+
+    stage: Stage
+    at_ms: int | None = None
+    """Milliseconds since 1970 by ``clock``; None for a middle attempt, whose time is not kept."""
+    clock: NodeId
+    """Whose clock wrote the time."""
+    node: NodeId
+    """Where it happened."""
+    epoch: Epoch | None = None
+    seq: Seq | None = None
+    """Position in the outbox of ``node``, if it is known here."""
+    event_id: EventId | None = None
+    """The ACK, reply or dead letter that says so, if it stands in the own outbox."""
+    attempt: int | None = None
+    deliveries: int | None = None
+    """How many times the agent was handed the event."""
+    outcome: Outcome | None = None
+    error: str | None = None
+
+
+class Known(msgspec.Struct, frozen=True, kw_only=True):
+    """What one node knows about an event, as it lies in its journal."""
+
+    identity: Identity
+    event: Event
+    own: tuple[tuple[Seq, Event], ...]
+    """Entries of the own outbox that are the event or refer to it, in order."""
+    delivery: Delivery | None
+    received: Received | None
+
+
+class EventTrace(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """The answer."""
+
+    event_id: EventId
+    kind: str
+    from_agent: AgentId | None
+    from_node: NodeId
+    to_agent: AgentId | None
+    to_node: NodeId | None
+    thread_id: str | None
+    corr_id: EventId | None = None
+    told_by: NodeId
+    """The node whose knowledge this is."""
+    state: str
+    steps: tuple[Step, ...]
+
+
+def assemble(known: Known, state: str) -> EventTrace:
+    """Put the steps in order; ``state`` is how the delivery or the turn stands."""
+    event, here = known.event, known.identity.node
+    attempts = _attempts(known)
+    answers = [*_receiver(known), *_sender(known)]
+    answers.sort(key=lambda pair: (pair[0], _RANK[pair[1].stage]))
+    to_node = known.delivery.node if known.delivery is not None else here
+    return EventTrace(
+        event_id=event.event_id,
+        kind=event.kind,
+        from_agent=event.source_agent_id,
+        from_node=event.source_node_id,
+        to_agent=event.to_agent_id,
+        to_node=to_node,
+        thread_id=event.thread_id,
+        corr_id=event.corr_id,
+        told_by=here,
+        state=state,
+        steps=(*attempts, *(step for _, step in answers)),
+    )
+
+
+def _attempts(known: Known) -> list[Step]:
+    event, who, received = known.event, known.identity, known.received
+    if event.source_node_id == who.node:
+        own = [(seq, entry) for seq, entry in known.own if entry.event_id == event.event_id]
+        return [_attempt(known, seq, entry.trace.attempt) for seq, entry in own]
+    if received is None:
+        return []
+    return [
+        Step(
+            stage=Stage.EMITTED,
+            at_ms=parse_rfc3339(event.created_at),
+            clock=received.source,
+            node=received.source,
+            epoch=received.epoch,
+            seq=received.seq,
+            attempt=event.trace.attempt,
+        )
+    ]
+
+
+def _attempt(known: Known, seq: Seq, attempt: int) -> Step:
+    who, row = known.identity, known.delivery
+    at_ms = parse_rfc3339(known.event.created_at) if attempt == 1 else None
+    if row is not None and row.attempt == attempt > 1:
+        at_ms = row.emitted_at_ms
+    return Step(
+        stage=Stage.EMITTED,
+        at_ms=at_ms,
+        clock=who.node,
+        node=who.node,
+        epoch=who.epoch,
+        seq=seq,
+        attempt=attempt,
+    )
+
+
+def _sender(known: Known) -> list[tuple[int, Step]]:
+    """What the delivery row says; on one node the receiver's own row says the same, and better."""
+    row, here = known.delivery, known.identity.node
+    if row is None:
+        return []
+    steps: list[tuple[int, Step]] = []
+    if row.node is not None and known.received is None:
+        steps += _answers(row, row.node, here)
+    letter = _entry(known, Kind.DEAD_LETTER, None)
+    if row.dead_at_ms is not None and letter is not None:
+        step = _own(known, Stage.DEAD_LETTER, row.dead_at_ms, letter)
+        reason = decode_payload(letter[1], DeadLetter).reason
+        steps.append((row.dead_at_ms, msgspec.structs.replace(step, error=reason)))
+    return steps
+
+
+def _answers(row: Delivery, node: NodeId, here: NodeId) -> list[tuple[int, Step]]:
+    steps: list[tuple[int, Step]] = []
+    if row.accepted_at_ms is not None:
+        at_ms = row.accepted_at_ms
+        steps.append((at_ms, Step(stage=Stage.ACCEPTED, at_ms=at_ms, clock=here, node=node)))
+    if row.processed_at_ms is not None:
+        at_ms = row.processed_at_ms
+        if row.engaged_at_ms is not None:
+            engaged = Step(stage=Stage.ENGAGED, at_ms=row.engaged_at_ms, clock=node, node=node)
+            steps.append((at_ms, engaged))
+        processed = Step(
+            stage=Stage.PROCESSED, at_ms=at_ms, clock=here, node=node, outcome=row.outcome, error=row.error
+        )
+        steps.append((at_ms, processed))
+    if row.replied_at_ms is not None:
+        at_ms = row.replied_at_ms
+        steps.append((at_ms, Step(stage=Stage.REPLIED, at_ms=at_ms, clock=here, node=node)))
+    return steps
+
+
+def _receiver(known: Known) -> list[tuple[int, Step]]:
+    row, here = known.received, known.identity.node
+    if row is None:
+        return []
+    steps = [_said(known, Stage.ACCEPTED, row.accepted_at_ms, AckStatus.ACCEPTED, row)]
+    if row.engaged_at_ms is not None:
+        at_ms, count = row.engaged_at_ms, row.delivery_count
+        engaged = Step(stage=Stage.ENGAGED, at_ms=at_ms, clock=here, node=here, deliveries=count)
+        steps.append((at_ms, engaged))
+    if row.state is TurnState.DONE and row.done_at_ms is not None:
+        steps.append(_said(known, Stage.PROCESSED, row.done_at_ms, AckStatus.PROCESSED, row))
+    for seq, event in known.own:
+        if event.kind == Kind.REPLY and event.corr_id == row.event_id:
+            at_ms = parse_rfc3339(event.created_at)
+            steps.append((at_ms, _own(known, Stage.REPLIED, at_ms, (seq, event))))
+    return steps
+
+
+def _said(known: Known, stage: Stage, at_ms: int, status: AckStatus, row: Received) -> tuple[int, Step]:
+    """A step of the ledger row, with the ACK that tells the sender; a reply's end is told to nobody."""
+    here, ack = known.identity.node, _entry(known, Kind.ACK, status)
+    step = Step(stage=stage, at_ms=at_ms, clock=here, node=here)
+    if ack is not None:
+        step = _own(known, stage, at_ms, ack)
+    if stage is Stage.PROCESSED:
+        step = msgspec.structs.replace(step, outcome=row.outcome, error=row.error)
+    return at_ms, step
+
+
+def _own(known: Known, stage: Stage, at_ms: int, entry: tuple[Seq, Event]) -> Step:
+    who, (seq, event) = known.identity, entry
+    return Step(
+        stage=stage,
+        at_ms=at_ms,
+        clock=who.node,
+        node=who.node,
+        epoch=who.epoch,
+        seq=seq,
+        event_id=event.event_id,
+    )
+
+
+def _entry(known: Known, kind: Kind, status: AckStatus | None) -> tuple[Seq, Event] | None:
+    """The first own entry of that kind (and ACK level) about the event."""
+    about = [entry for entry in known.own if entry[1].corr_id == known.event.event_id]
+    found = (entry for entry in about if entry[1].kind == kind and status in {None, _level(entry[1])})
+    return next(found, None)
+
+
+def _level(event: Event) -> AckStatus | None:
+    return decode_payload(event, Ack).status if event.kind == Kind.ACK else None
