@@ -30,10 +30,13 @@ class Feed:
         """The pages after a position; None when they have left memory (or it lies inside a page)."""
         if seq == self.head.seq:
             return []
-        pages = [page for page in self._pages if page.checkpoint.seq > seq]
-        if pages and pages[0].entries[0].seq == seq + 1:
-            return pages
-        return None
+        pages: list[Page] = []
+        for page in reversed(self._pages):
+            if page.checkpoint.seq <= seq:
+                break
+            pages.append(page)
+        pages.reverse()
+        return pages if pages and pages[0].entries[0].seq == seq + 1 else None
 
     async def beyond(self, seq: int) -> None:
         """Wait until something follows this position."""

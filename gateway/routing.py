@@ -1,9 +1,10 @@
-"""Where an event goes: owner first. Pure functions over the state room's View.
+"""Where an event goes (owner first) and whether it may come from there. Pure functions over the room's View.
 
 Source: routing rules of ``docs/PROTOCOL.md``.
 """
 
 from difflib import get_close_matches
+from enum import Enum
 
 import msgspec
 
@@ -53,6 +54,31 @@ def resolve(view: View, text: str) -> Route:
     if node is not None and node != owner.node:
         raise UnknownRecipient(text, (f"{agent}@{owner.node}",))
     return Route(agent, owner.node, owner.owner_epoch)
+
+
+class Standing(Enum):
+    """What the room says of a node that speaks for an agent."""
+
+    OWNER = "owner"
+    """It owns the agent, or did when it spoke."""
+    UNKNOWN = "unknown"
+    """No record for that ownership has come yet."""
+    FOREIGN = "foreign"
+    """A record contradicts it."""
+
+
+def standing(view: View, agent: AgentId, node: NodeId, owner_epoch: int) -> Standing:
+    """Judge an event of an agent by the ownership it was sent under, not by today's.
+
+    A removed agent was still its node's when it spoke, and one that has moved on was its former node's;
+    epoch 0 was nobody's.
+    """
+    record = view.agents.get(agent)
+    if record is None:
+        return Standing.UNKNOWN
+    if record.node == node or 0 < owner_epoch < record.owner_epoch:
+        return Standing.OWNER
+    return Standing.UNKNOWN if owner_epoch > record.owner_epoch else Standing.FOREIGN
 
 
 def near(view: View, agent: AgentId) -> tuple[str, ...]:

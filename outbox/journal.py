@@ -276,6 +276,12 @@ class Journal:
         """Insert or replace one."""
         self._put(self._agents, row)
 
+    def drop_agent(self, name: AgentId) -> None:
+        """Forget one; an absent one is fine."""
+        self._need_transaction()
+        self._agents.flush()
+        self.database.execute("DELETE FROM agents WHERE name = ?", (name,))
+
     def _put(self, buffer: WriteBuffer[Row], row: Row) -> None:
         self._need_transaction()
         buffer.put(row)

@@ -261,6 +261,12 @@ class MemoryStore:
         """Insert or replace one."""
         self._set(self._agents, row.name, row)
 
+    def drop_agent(self, name: AgentId) -> None:
+        """Forget one; an absent one is fine."""
+        log = self._log()
+        if name in self._agents:
+            log.append(partial(self._agents.__setitem__, name, self._agents.pop(name)))
+
 
 def _counts(states: Iterable[str]) -> dict[str, int]:
     found: dict[str, int] = {}

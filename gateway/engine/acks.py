@@ -1,10 +1,13 @@
 """The ACKs a receiver owes, as events of its own outbox."""
 
+from msgspec.structs import replace
+
+from gateway.engine.limits import ERROR_CHARS_MAX
 from gateway.engine.tick import Tick
-from outbox.envelope import Ack, Event, encode_payload
-from outbox.ids import EventId, NodeId
+from outbox.envelope import Ack, Event, decode_event, decode_payload, encode_payload
+from outbox.ids import EventId, NodeId, Seq
 from outbox.kinds import AckStatus, Kind, Outcome
-from outbox.records import Received
+from outbox.records import Received, TurnState
 from outbox.timestamps import rfc3339
 
 
@@ -14,7 +17,7 @@ def accept(tick: Tick, row: Received) -> None:
 
 
 def process(tick: Tick, row: Received) -> None:
-    """Emit the terminal ``ack:processed`` of a row that is done."""
+    """Emit the terminal ``ack:processed`` of a row that is done: one for each row, ever."""
     assert row.outcome is not None
     ack = Ack(
         ref=row.event_id,
@@ -28,8 +31,45 @@ def process(tick: Tick, row: Received) -> None:
 
 
 def refuse(tick: Tick, source: NodeId, event: EventId, error: str) -> None:
-    """Emit a refusal: the event will never be engaged here."""
+    """Emit a refusal: this attempt will never be engaged here."""
     _emit(tick, source, Ack(ref=event, status=AckStatus.PROCESSED, outcome=Outcome.REFUSED, error=error))
+
+
+def repeat(tick: Tick, row: Received) -> None:
+    """Say again what was said of a row: the same ACK events, each as its next attempt.
+
+    What this very tick has said is on its way and not repeated, and one tick repeats the ACKs of an event
+    once: in an outbox (event id, attempt) is unique.
+    """
+    if row.event_id in tick.repeated:
+        return
+    tick.repeated.add(row.event_id)
+    first: dict[EventId, Seq] = {}
+    latest: dict[EventId, Event] = {}
+    for seq, body in tick.store.events_about(row.event_id):
+        event = decode_event(body)
+        if event.kind == Kind.ACK and _holds(row, decode_payload(event, Ack)):
+            first.setdefault(event.event_id, seq)
+            latest[event.event_id] = event
+    for event in latest.values():
+        trace = replace(
+            event.trace,
+            attempt=event.trace.attempt + 1,
+            first_position=(tick.identity.epoch, first[event.event_id]),
+        )
+        tick.emit(replace(event, trace=trace), (row.source,))
+
+
+def cut(error: str | None) -> str | None:
+    """An error as short as it has to be to go into an ACK, whoever wrote it."""
+    return error if error is None else error[:ERROR_CHARS_MAX]
+
+
+def _holds(row: Received, ack: Ack) -> bool:
+    """Whether an ACK speaks of the row and not of an attempt that was refused before there was one."""
+    if ack.status is AckStatus.ACCEPTED:
+        return True
+    return row.state is TurnState.DONE and (ack.outcome, ack.error) == (row.outcome, row.error)
 
 
 def _emit(tick: Tick, to: NodeId, ack: Ack) -> None:

@@ -6,7 +6,7 @@ from outbox.chain import Head, Page
 from outbox.ids import AgentId, EventId, NodeId
 
 
-class Sent(msgspec.Struct, frozen=True, tag=True):
+class Sent(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
     """The event is in the own outbox."""
 
     req: int
@@ -20,7 +20,7 @@ class Sent(msgspec.Struct, frozen=True, tag=True):
     """The idempotency key had been used for the same request: nothing was appended."""
 
 
-class Settled(msgspec.Struct, frozen=True, tag=True):
+class Settled(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
     """The turn's end (or return) is on disk."""
 
     req: int
@@ -29,7 +29,7 @@ class Settled(msgspec.Struct, frozen=True, tag=True):
     """It had ended the same way before."""
 
 
-class Extended(msgspec.Struct, frozen=True, tag=True):
+class Extended(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
     """The lease now lasts this much longer."""
 
     req: int
@@ -37,14 +37,14 @@ class Extended(msgspec.Struct, frozen=True, tag=True):
     lease_ms: int
 
 
-class Subscribed(msgspec.Struct, frozen=True, tag=True):
+class Subscribed(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
     """The subscription stands; resumed turns follow."""
 
     req: int
     subscriber: str
 
 
-class AgentChanged(msgspec.Struct, frozen=True, tag=True):
+class AgentChanged(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
     """The list of local agents changed: tell the state room."""
 
     req: int
@@ -53,14 +53,14 @@ class AgentChanged(msgspec.Struct, frozen=True, tag=True):
     active: bool
 
 
-class Ticketed(msgspec.Struct, frozen=True, tag=True):
+class Ticketed(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
     """A ticket was minted; the answer's JSON as it goes over the wire."""
 
     req: int
     body: bytes
 
 
-class Admitted(msgspec.Struct, frozen=True, tag=True):
+class Admitted(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
     """The socket may open."""
 
     req: int
@@ -68,11 +68,11 @@ class Admitted(msgspec.Struct, frozen=True, tag=True):
     room: str
     public_key: bytes
     session_id: str
-    invite_id: str | None
-    """Set when this upgrade spent an invite: the node has just become a member."""
+    new_member: bool
+    """This upgrade spent an invite: the node's admission is to be published before the socket opens."""
 
 
-class Invited(msgspec.Struct, frozen=True, tag=True):
+class Invited(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
     """The invite is on disk. The token is in no other place than this answer."""
 
     req: int
@@ -82,7 +82,7 @@ class Invited(msgspec.Struct, frozen=True, tag=True):
     token: str
 
 
-class Refused(msgspec.Struct, frozen=True, tag=True):
+class Refused(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
     """A request was not done."""
 
     req: int
@@ -92,7 +92,7 @@ class Refused(msgspec.Struct, frozen=True, tag=True):
     retryable: bool
 
 
-class Handed(msgspec.Struct, frozen=True, tag=True):
+class Handed(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
     """Give this turn to a subscriber."""
 
     subscriber: str
@@ -104,20 +104,20 @@ class Handed(msgspec.Struct, frozen=True, tag=True):
     body: bytes
 
 
-class Appended(msgspec.Struct, frozen=True, tag=True):
+class Appended(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
     """The own outbox grew: push it to the links."""
 
     page: Page
 
 
-class CursorMoved(msgspec.Struct, frozen=True, tag=True):
+class CursorMoved(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
     """Another node's outbox was handled up to here: say so on its link and in the room."""
 
     node: NodeId
     head: Head
 
 
-class StreamBroken(msgspec.Struct, frozen=True, tag=True):
+class StreamBroken(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
     """A page did not follow on: close that link, with the reason."""
 
     node: NodeId
@@ -125,7 +125,7 @@ class StreamBroken(msgspec.Struct, frozen=True, tag=True):
     what: str
 
 
-class IncidentChanged(msgspec.Struct, frozen=True, tag=True):
+class IncidentChanged(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
     """An incident was opened or closed: log it."""
 
     kind: str

@@ -9,8 +9,8 @@ from typing import Protocol
 
 from gateway.courier.courier import Courier
 from gateway.courier.limits import CourierLimits
-from gateway.engine import receiver, sender
-from gateway.engine.effects import AgentChanged, Answer, Effect, Refused, Subscribed
+from gateway.engine import deliveries, receiver, sender
+from gateway.engine.effects import AgentChanged, Answer, Effect, Refused
 from gateway.engine.inputs import (
     AddAgent,
     Exchange,
@@ -34,21 +34,24 @@ from gateway.engine.inputs import (
     ViewChanged,
 )
 from gateway.engine.policy import Policy
+from gateway.engine.residents import Residents
 from gateway.engine.tick import Entropy, Tick
 from gateway.engine.turns import Turns
 from outbox.chain import Sign
 from outbox.envelope import decode_event
-from outbox.errors import CallerError, NameTaken, NotFound
+from outbox.errors import CallerError
 from outbox.kinds import Outcome
-from outbox.records import LocalAgent, TurnState
+from outbox.records import TurnState
 from outbox.store import Store
 from stateroom.view import View
+
+DoorRequest = Exchange | Renew | Upgrade | Invite | RevokeInvite
 
 
 class Desk(Protocol):
     """Who decides about invites and tickets, in the same transaction."""
 
-    def answer(self, item: Exchange | Renew | Upgrade | Invite | RevokeInvite, now: Now) -> Answer:
+    def answer(self, item: DoorRequest, now: Now, view: View) -> Answer:
         """Raises CallerError branches to refuse; what must be remembered of it is written all the same."""
         ...
 
@@ -76,7 +79,11 @@ class Engine:
         self._desk = desk
         self._identity = store.identity()
         self._turns = Turns(Courier(limits), limits.lease_ms, policy.hold_ms)
+        self._residents = Residents(store.agents())
+        for agent in self._residents.names():
+            self._turns.open_inbox(agent)
         self._turns.load(store, now)
+        self._view_is_new = True
 
     def apply(self, inputs: Iterable[Input], now: Now) -> list[Effect]:
         """Decide on all inputs and on what time has made due; the store's transaction must be open.
@@ -84,10 +91,11 @@ class Engine:
         Raises WorldError branches from the store. Whatever is wrong with an input becomes its Refused.
         """
         tick = Tick(now, self._store, self._view, self._identity, self._policy, self._entropy)
+        self._judge_held(tick)
         for item in inputs:
             self._input(tick, item)
             self._settle_loopback(tick)
-        sender.run_timers(tick)
+        deliveries.run_timers(tick)
         self._settle_loopback(tick)
         self._turns.deal(tick)
         self._settle_loopback(tick)
@@ -98,6 +106,8 @@ class Engine:
         """When a tick without inputs will have something to do, on the monotonic clock."""
         delivery_ms = self._store.next_delivery_ms()
         wakes = [self._turns.next_wake_ms(now)]
+        if self._view_is_new and self._turns.holding:
+            wakes.append(now.mono_ms)
         if delivery_ms is not None:
             wakes.append(now.mono_ms + max(0, delivery_ms - now.wall_ms))
         return min((wake for wake in wakes if wake is not None), default=None)
@@ -105,13 +115,13 @@ class Engine:
     def _settle_loopback(self, tick: Tick) -> None:
         """Own events that name this node arrive here in the same transaction."""
         while tick.loopback:
-            receiver.arrive(tick, self._turns, tick.loopback.popleft())
+            receiver.arrive(tick, self._residents, self._turns, tick.loopback.popleft())
 
     def _input(self, tick: Tick, item: Input) -> None:
         match item:
             case PageRead():
-                receiver.read_page(tick, self._turns, item)
-                sender.find_lost(tick, item.node)
+                receiver.read_page(tick, self._residents, self._turns, item)
+                deliveries.find_lost(tick, item.node)
             case ViewChanged():
                 self._see(tick, item.view)
             case Unsubscribe():
@@ -133,7 +143,7 @@ class Engine:
             case AddAgent() | RemoveAgent():
                 return self._change_agent(tick, item)
             case _:
-                return self._desk.answer(item, tick.now)
+                return self._desk.answer(item, tick.now, tick.view)
 
     def _turn(self, tick: Tick, item: Settle | Nack | Extend | Subscribe | Grant) -> Answer | None:
         match item:
@@ -144,68 +154,46 @@ class Engine:
             case Extend():
                 return self._turns.extend(tick, item)
             case Subscribe():
-                self._subscribe(tick, item)
+                self._residents.get(item.agent)
+                self._turns.subscribe(tick, item)
             case Grant():
                 self._turns.grant(item.subscriber, item.credit)
         return None
 
     def _compose(self, tick: Tick, item: Send | Reply) -> Answer:
-        if not self._turns.lives_here(item.agent):
-            raise NotFound(f"{item.agent} does not live on this node", hint="add it with: gateway agent add")
-        return sender.send(tick, item) if isinstance(item, Send) else self._reply(tick, item)
+        author = self._residents.get(item.agent)
+        if isinstance(item, Send):
+            return sender.send(tick, item, author.owner_epoch)
+        return self._reply(tick, item, author.owner_epoch)
 
     def _change_agent(self, tick: Tick, item: AddAgent | RemoveAgent) -> Answer:
         if isinstance(item, AddAgent):
-            return self._add_agent(tick, item)
-        return self._remove_agent(tick, item)
+            row = self._residents.add(tick, item)
+            self._turns.open_inbox(row.name)
+        else:
+            row = self._residents.remove(tick, item.name)
+            self._turns.close_inbox(tick, row.name)
+        return AgentChanged(item.req, row.name, row.owner_epoch, active=isinstance(item, AddAgent))
 
     def _see(self, tick: Tick, view: View) -> None:
         before, self._view, tick.view = self._view, view, view
-        self._turns.release_held(tick)
+        self._view_is_new = True
+        self._judge_held(tick)
         for node, cursors in view.cursors.items():
             if before.cursors.get(node) != cursors and node != self._identity.node:
-                sender.find_lost(tick, node)
+                deliveries.find_lost(tick, node)
 
-    def _subscribe(self, tick: Tick, item: Subscribe) -> None:
-        if not self._turns.lives_here(item.agent):
-            raise NotFound(
-                f"{item.agent} does not live on this node", hint="gateway agents shows who lives where"
-            )
-        tick.effects.append(Subscribed(item.req, item.subscriber))
-        self._turns.subscribe(tick, item)
+    def _judge_held(self, tick: Tick) -> None:
+        """Each view is looked at once; the first one when the engine was built anew over held rows."""
+        if self._view_is_new:
+            self._turns.release_held(tick)
+        self._view_is_new = False
 
-    def _reply(self, tick: Tick, item: Reply) -> Answer:
+    def _reply(self, tick: Tick, item: Reply, owner_epoch: int) -> Answer:
         row = self._turns.own(tick, item.agent, item.event_id)
         if row.state is not TurnState.DONE:
             self._turns.check_lease(row, item.lease_id)
-        sent = sender.reply(tick, item, decode_event(row.body))
+        sent = sender.reply(tick, item, decode_event(row.body), owner_epoch)
         if row.state is not TurnState.DONE:
             self._turns.finish(tick, row, Outcome.OK, None)
         return sent
-
-    def _add_agent(self, tick: Tick, item: AddAgent) -> Answer:
-        owner = tick.view.owner(item.name)
-        if owner is not None and owner.node != self._identity.node:
-            raise NameTaken(
-                f"{item.name} lives on {owner.node}", hint="choose another name, or remove it there"
-            )
-        if self._turns.lives_here(item.name):
-            raise NameTaken(f"{item.name} lives here already", hint="its token is in the home, under agents/")
-        before = tick.view.agents.get(item.name)
-        row = LocalAgent(
-            name=item.name,
-            owner_epoch=before.owner_epoch + 1 if before is not None else 1,
-            token_hash=item.token_hash,
-            created_at_ms=tick.now.wall_ms,
-        )
-        self._turns.add_agent(tick, row)
-        return AgentChanged(item.req, row.name, row.owner_epoch, active=True)
-
-    def _remove_agent(self, tick: Tick, item: RemoveAgent) -> Answer:
-        row = self._turns.agent(item.name)
-        if row is None:
-            raise NotFound(
-                f"{item.name} does not live on this node", hint="gateway agents shows who lives where"
-            )
-        self._turns.remove_agent(tick, item.name)
-        return AgentChanged(item.req, row.name, row.owner_epoch, active=False)

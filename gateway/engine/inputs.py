@@ -11,7 +11,7 @@ from outbox.kinds import Outcome
 from stateroom.view import View
 
 
-class Send(msgspec.Struct, frozen=True, tag=True, kw_only=True):
+class Send(msgspec.Struct, frozen=True, tag=True, tag_field="t", kw_only=True):
     """An agent sends a message to another agent of the mesh. Answer: Sent."""
 
     req: int
@@ -26,7 +26,7 @@ class Send(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     priority: int = 2
 
 
-class Reply(msgspec.Struct, frozen=True, tag=True, kw_only=True):
+class Reply(msgspec.Struct, frozen=True, tag=True, tag_field="t", kw_only=True):
     """An agent answers an event of its inbox; a turn that it holds is processed with it. Answer: Sent."""
 
     req: int
@@ -39,7 +39,7 @@ class Reply(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     idempotency_key: str | None = None
 
 
-class Settle(msgspec.Struct, frozen=True, tag=True, kw_only=True):
+class Settle(msgspec.Struct, frozen=True, tag=True, tag_field="t", kw_only=True):
     """An agent's turn is done, well or badly. Answer: Settled."""
 
     req: int
@@ -50,7 +50,7 @@ class Settle(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     error: str | None = None
 
 
-class Nack(msgspec.Struct, frozen=True, tag=True, kw_only=True):
+class Nack(msgspec.Struct, frozen=True, tag=True, tag_field="t", kw_only=True):
     """An agent gives a turn back; it is handed over again after ``delay_ms``. Answer: Settled."""
 
     req: int
@@ -60,7 +60,7 @@ class Nack(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     delay_ms: int = 0
 
 
-class Extend(msgspec.Struct, frozen=True, tag=True, kw_only=True):
+class Extend(msgspec.Struct, frozen=True, tag=True, tag_field="t", kw_only=True):
     """An agent needs more time for a turn. Answer: Extended."""
 
     req: int
@@ -70,7 +70,7 @@ class Extend(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     lease_ms: int
 
 
-class Subscribe(msgspec.Struct, frozen=True, tag=True, kw_only=True):
+class Subscribe(msgspec.Struct, frozen=True, tag=True, tag_field="t", kw_only=True):
     """A socket of an agent wants its inbox; it starts with credit 0. Answer: Subscribed."""
 
     req: int
@@ -80,7 +80,7 @@ class Subscribe(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     """The agent's own name for this run of it: leases belong to it, over disconnect and restart."""
 
 
-class Grant(msgspec.Struct, frozen=True, tag=True):
+class Grant(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
     """A subscriber can take this many more turns. No answer unless it is refused."""
 
     req: int
@@ -88,13 +88,13 @@ class Grant(msgspec.Struct, frozen=True, tag=True):
     credit: int
 
 
-class Unsubscribe(msgspec.Struct, frozen=True, tag=True):
+class Unsubscribe(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
     """A socket is gone. No answer."""
 
     subscriber: str
 
 
-class AddAgent(msgspec.Struct, frozen=True, tag=True):
+class AddAgent(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
     """An operator names an agent that lives here. Answer: AgentChanged."""
 
     req: int
@@ -102,27 +102,27 @@ class AddAgent(msgspec.Struct, frozen=True, tag=True):
     token_hash: bytes
 
 
-class RemoveAgent(msgspec.Struct, frozen=True, tag=True):
+class RemoveAgent(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
     """An operator takes an agent away; its unfinished turns fail. Answer: AgentChanged."""
 
     req: int
     name: AgentId
 
 
-class PageRead(msgspec.Struct, frozen=True, tag=True):
+class PageRead(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
     """A page of another node's outbox came over a link; its checkpoint's signature was verified."""
 
     node: NodeId
     page: Page
 
 
-class ViewChanged(msgspec.Struct, frozen=True, tag=True):
+class ViewChanged(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
     """The state room says something new."""
 
     view: View
 
 
-class Exchange(msgspec.Struct, frozen=True, tag=True):
+class Exchange(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
     """A stranger shows an invite. Answer: Ticketed."""
 
     req: int
@@ -131,7 +131,7 @@ class Exchange(msgspec.Struct, frozen=True, tag=True):
     """Where it came from, for the audit."""
 
 
-class Renew(msgspec.Struct, frozen=True, tag=True):
+class Renew(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
     """A member asks for a new ticket by its key. Answer: Ticketed."""
 
     req: int
@@ -139,7 +139,7 @@ class Renew(msgspec.Struct, frozen=True, tag=True):
     client: str
 
 
-class Upgrade(msgspec.Struct, frozen=True, tag=True):
+class Upgrade(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
     """Somebody opens a socket with a ticket. Answer: Admitted."""
 
     req: int
@@ -150,7 +150,7 @@ class Upgrade(msgspec.Struct, frozen=True, tag=True):
     client: str
 
 
-class Invite(msgspec.Struct, frozen=True, tag=True, kw_only=True):
+class Invite(msgspec.Struct, frozen=True, tag=True, tag_field="t", kw_only=True):
     """An operator invites a node. Answer: Invited."""
 
     req: int
@@ -160,7 +160,7 @@ class Invite(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     ttl_ms: int
 
 
-class RevokeInvite(msgspec.Struct, frozen=True, tag=True):
+class RevokeInvite(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
     """An operator takes an invite back. Answer: Invited with its new status."""
 
     req: int

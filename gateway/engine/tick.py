@@ -1,6 +1,7 @@
 """The open work of one tick: what was decided so far and not committed yet."""
 
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -10,7 +11,7 @@ from gateway.engine.policy import Policy
 from outbox.chain import Entry, Head, Page, Sign, extend, sign_checkpoint
 from outbox.envelope import EVERYONE, Event, Header, encode_event, encode_header, header_of
 from outbox.ids import Epoch, EventId, NodeId, Seq
-from outbox.limits import BATCH_ENTRIES_MAX
+from outbox.limits import BATCH_BYTES_MAX, BATCH_ENTRIES_MAX
 from outbox.records import Identity, Incident
 from outbox.store import Store
 from outbox.timestamps import rfc3339
@@ -39,8 +40,12 @@ class Arrived(NamedTuple):
     source: NodeId
     epoch: Epoch
     entry: Entry
-    header: Header
     event: Event
+
+
+def names(header: Header, node: NodeId) -> bool:
+    """Whether a node is among those that must act on an entry."""
+    return header.to == EVERYONE if isinstance(header.to, str) else node in header.to
 
 
 @dataclass(slots=True)
@@ -56,6 +61,8 @@ class Tick:
     effects: list[Effect] = field(default_factory=list)
     entries: list[Entry] = field(default_factory=list)
     loopback: deque[Arrived] = field(default_factory=deque)
+    repeated: set[EventId] = field(default_factory=set)
+    """Events whose ACKs this tick has said again."""
     head: Head = field(init=False)
 
     def __post_init__(self) -> None:
@@ -79,14 +86,13 @@ class Tick:
         seq = self.next_seq()
         entry = Entry(seq, encode_header(header), body)
         self.entries.append(entry)
-        if to == EVERYONE or self.identity.node in to:
-            self.loopback.append(Arrived(self.identity.node, self.head.epoch, entry, header, event))
+        if names(header, self.identity.node):
+            self.loopback.append(Arrived(self.identity.node, self.head.epoch, entry, event))
         return seq
 
     def seal(self, sign: Sign) -> None:
         """Write the batch to the store, each piece of it under a signed checkpoint."""
-        for start in range(0, len(self.entries), BATCH_ENTRIES_MAX):
-            entries = tuple(self.entries[start : start + BATCH_ENTRIES_MAX])
+        for entries in _pieces(self.entries):
             self.head = extend(self.head, entries)
             checkpoint = sign_checkpoint(self.identity.mesh, self.identity.node, self.head, sign)
             self.store.append(entries, checkpoint)
@@ -113,3 +119,18 @@ class Tick:
             )
             self.store.put_incident(closed)
             self.effects.append(IncidentChanged(kind, subject, open=False, detail=known.detail))
+
+
+def _pieces(entries: list[Entry]) -> Iterator[tuple[Entry, ...]]:
+    """Cut a batch so that each piece can travel in one frame."""
+    piece: list[Entry] = []
+    piece_bytes = 0
+    for entry in entries:
+        entry_bytes = len(entry.header) + len(entry.body)
+        if piece and (len(piece) == BATCH_ENTRIES_MAX or piece_bytes + entry_bytes > BATCH_BYTES_MAX):
+            yield tuple(piece)
+            piece, piece_bytes = [], 0
+        piece.append(entry)
+        piece_bytes += entry_bytes
+    if piece:
+        yield tuple(piece)

@@ -4,135 +4,142 @@ The courier deals in memory; every hand-over and every end is written to the led
 transaction.
 """
 
-import heapq
-from collections import defaultdict
-
 from msgspec.structs import replace
 
 from gateway.courier.courier import Courier
 from gateway.courier.errors import UnknownLease
 from gateway.courier.item import HandOver, Item
+from gateway.courier.timers import Timers
 from gateway.engine import acks
-from gateway.engine.effects import Extended, Handed, Settled
+from gateway.engine.effects import Extended, Handed, Settled, Subscribed
+from gateway.engine.held import Held
 from gateway.engine.inputs import Extend, Nack, Now, Settle, Subscribe
 from gateway.engine.tick import Tick
-from gateway.routing import inbox_stream
+from gateway.routing import Standing, inbox_stream, standing
 from outbox.envelope import Event, decode_event
-from outbox.errors import NotFound
+from outbox.errors import InvalidEvent, NotFound
 from outbox.ids import AgentId, EventId, NodeId
 from outbox.kinds import RULES, Kind, Outcome
-from outbox.records import LocalAgent, Received, TurnState
+from outbox.records import Received, TurnState
 from outbox.store import Store
+
+_EXPIRES, _HOLD_ENDS = "expires", "hold_ends"
+FOREIGN_AGENT = "foreign_agent"
 
 
 class Turns:
-    """The open turns of one gateway. Rebuilt from the store at start and after a failed transaction."""
+    """The open turns of one gateway. Rebuilt from the store at start and after a failed transaction.
+
+    A turn has its item in the courier, or stands in ``held``; its deadlines are of the wall clock.
+    """
 
     def __init__(self, courier: Courier, lease_ms: int, hold_ms: int) -> None:
         self._courier = courier
         self._lease_ms = lease_ms
         self._hold_ms = hold_ms
-        self._agents: dict[AgentId, LocalAgent] = {}
-        self._held: defaultdict[AgentId, list[EventId]] = defaultdict(list)
-        self._deadlines: list[tuple[int, EventId]] = []
+        self._readers: dict[str, AgentId] = {}
+        self._held = Held()
+        self._deadlines = Timers()
 
     def load(self, store: Store, now: Now) -> None:
         """Queue again what is unacknowledged; a lease that was live goes on for its session."""
-        for agent in store.agents():
-            self._lives(agent)
         for row in store.open_turns():
-            if row.state is TurnState.LEASED and row.lease_id is not None and row.session is not None:
-                item = Item(row.event_id, row.priority, deliveries=row.delivery_count)
-                stream = inbox_stream(row.to_agent)
-                self._courier.restore(stream, item, row.lease_id, row.session, now.mono_ms)
-                heapq.heappush(self._deadlines, (row.expires_at_ms, row.event_id))
-            else:
-                self._admit(row, decode_event(row.body), now)
+            self._admit(row, decode_event(row.body), now)
 
-    # --- who lives here
+    # --- inboxes
 
-    def lives_here(self, agent: AgentId) -> bool:
-        """Whether this node runs the agent."""
-        return agent in self._agents
+    def open_inbox(self, agent: AgentId) -> None:
+        """It lives here from now on and can be subscribed to."""
+        self._courier.open(inbox_stream(agent))
 
-    def agent(self, name: AgentId) -> LocalAgent | None:
-        """Its row."""
-        return self._agents.get(name)
-
-    def add_agent(self, tick: Tick, row: LocalAgent) -> None:
-        """It lives here from now on."""
-        tick.store.put_agent(row)
-        self._lives(row)
-
-    def _lives(self, row: LocalAgent) -> None:
-        self._agents[row.name] = row
-        self._courier.open(inbox_stream(row.name))
-
-    def remove_agent(self, tick: Tick, name: AgentId) -> None:
-        """It is gone: what it did not finish has failed, and the senders are told."""
-        tick.store.drop_agent(name)
-        del self._agents[name]
+    def close_inbox(self, tick: Tick, agent: AgentId) -> None:
+        """It is gone: what it did not finish has failed, and its sockets get nothing more."""
+        for reader in [reader for reader, whose in self._readers.items() if whose == agent]:
+            self.unsubscribe(reader, tick.now)
         for row in tick.store.open_turns():
-            if row.to_agent == name:
-                if row.state is not TurnState.HELD:
-                    self._courier.discard(inbox_stream(name), row.event_id)
-                self._finish(tick, row, Outcome.FAILED, "agent_removed")
+            if row.to_agent == agent:
+                self._end(tick, row, Outcome.FAILED, "agent_removed")
 
     # --- what comes in
 
-    def has_room(self, agent: AgentId, priority: int) -> bool:
-        """Whether the agent's inbox can take one more of this priority."""
-        return self._courier.has_room(inbox_stream(agent), priority)
+    def has_room(self, agent: AgentId, priority: int, *, held: bool) -> bool:
+        """Whether the agent's inbox can take one more of this priority, and what is held one more of all."""
+        return self._courier.has_room(inbox_stream(agent), priority) and not (held and self._held.full)
 
     def take(self, row: Received, event: Event, now: Now) -> None:
         """A row that was just accepted becomes a turn, or waits for its sender's owner to be known."""
         self._admit(row, event, now)
 
     def _admit(self, row: Received, event: Event, now: Now) -> None:
-        heapq.heappush(self._deadlines, (row.expires_at_ms, row.event_id))
+        self._deadlines.set((_EXPIRES, row.event_id), row.expires_at_ms)
+        stream = inbox_stream(row.to_agent)
+        item = Item(row.event_id, row.priority, deliveries=row.delivery_count)
         if row.state is TurnState.HELD:
             assert event.source_agent_id is not None
-            self._held[event.source_agent_id].append(row.event_id)
-            heapq.heappush(self._deadlines, (row.accepted_at_ms + self._hold_ms, row.event_id))
+            self._held.add(row.event_id, event.source_agent_id)
+            self._deadlines.set((_HOLD_ENDS, row.event_id), row.accepted_at_ms + self._hold_ms)
+        elif row.state is TurnState.LEASED:
+            assert row.lease_id is not None
+            assert row.session is not None
+            self._courier.restore(stream, item, row.lease_id, row.session, now.mono_ms)
         else:
-            item = Item(row.event_id, row.priority, deliveries=row.delivery_count)
-            self._courier.readmit(inbox_stream(row.to_agent), item, now.mono_ms)
+            self._courier.readmit(stream, item, now.mono_ms)
+
+    @property
+    def holding(self) -> bool:
+        """Whether anything waits for a record of the room."""
+        return bool(self._held)
 
     def release_held(self, tick: Tick) -> None:
-        """Let go what waited for its sender's owner, now that the room names one."""
-        for agent in [name for name in self._held if tick.view.owner(name) is not None]:
-            owner = tick.view.owner(agent)
-            for event_id in self._held.pop(agent):
-                row = tick.store.received(event_id)
-                if row is None or row.state is not TurnState.HELD or owner is None:
-                    continue
-                if owner.node == row.source:
-                    queued = replace(row, state=TurnState.QUEUED)
-                    tick.store.put_received(queued)
-                    item = Item(row.event_id, row.priority)
-                    self._courier.readmit(inbox_stream(row.to_agent), item, tick.now.mono_ms)
-                else:
-                    self._finish(tick, row, Outcome.REFUSED, "foreign_agent")
+        """Judge anew what waited for a record of its sender's owner."""
+        for event_id in self._held.events():
+            row = tick.store.received(event_id)
+            assert row is not None, "only ledger rows are held"
+            event = decode_event(row.body)
+            assert event.source_agent_id is not None
+            epoch = event.trace.source_owner_epoch
+            match standing(tick.view, event.source_agent_id, row.source, epoch):
+                case Standing.OWNER:
+                    self._let_go(tick, row)
+                case Standing.FOREIGN:
+                    tick.open_incident(FOREIGN_AGENT, event_id, f"{event.source_agent_id} at {row.source}")
+                    self._end(tick, row, Outcome.REFUSED, FOREIGN_AGENT)
+                case Standing.UNKNOWN:
+                    pass
+
+    def _let_go(self, tick: Tick, row: Received) -> None:
+        self._held.drop(row.event_id)
+        self._deadlines.cancel((_HOLD_ENDS, row.event_id))
+        tick.store.put_received(replace(row, state=TurnState.QUEUED))
+        item = Item(row.event_id, row.priority)
+        self._courier.readmit(inbox_stream(row.to_agent), item, tick.now.mono_ms)
 
     def cancel(self, tick: Tick, source: NodeId, event: EventId) -> None:
         """The sender gave up: what nobody holds yet is not engaged any more."""
         row = tick.store.received(event)
-        if row is None or row.source != source or row.state not in {TurnState.QUEUED, TurnState.HELD}:
+        if row is None or row.source != source or row.state is TurnState.DONE:
             return
-        if row.state is TurnState.QUEUED:
-            self._courier.discard(inbox_stream(row.to_agent), event)
-        self._finish(tick, row, Outcome.FAILED, "cancelled")
+        if self._live_lease(row) is None:
+            self._end(tick, row, Outcome.FAILED, "cancelled")
 
     # --- what agents do
 
     def subscribe(self, tick: Tick, request: Subscribe) -> None:
-        """Begin a subscription; the session's live turns are handed over again under their old leases."""
+        """Begin a subscription; the session's live turns are handed over again, each for a full lease.
+
+        Raises Conflict when the subscriber has one.
+        """
         stream = inbox_stream(request.agent)
-        for hand in self._courier.subscribe(request.subscriber, stream, request.session):
+        resumed = self._courier.subscribe(request.subscriber, stream, request.session)
+        self._readers[request.subscriber] = request.agent
+        tick.effects.append(Subscribed(request.req, request.subscriber))
+        for hand in resumed:
+            self._courier.extend(stream, hand.item_id, hand.lease_id, None, self._lease_ms, tick.now.mono_ms)
             self._hand(tick, hand)
 
     def unsubscribe(self, subscriber: str, now: Now) -> None:
         """End it; the session keeps its leases until they run out."""
+        self._readers.pop(subscriber, None)
         self._courier.unsubscribe(subscriber, now.mono_ms)
 
     def grant(self, subscriber: str, credit: int) -> None:
@@ -150,13 +157,17 @@ class Turns:
 
     def check_lease(self, row: Received, lease_id: str | None) -> None:
         """Raises UnknownLease unless the caller may end this turn now."""
-        live = self._courier.lease_of(inbox_stream(row.to_agent), row.event_id)
-        if row.state is TurnState.HELD or live != lease_id:
+        if row.state is TurnState.HELD or self._live_lease(row) != lease_id:
             raise UnknownLease(inbox_stream(row.to_agent), row.event_id)
 
+    def _live_lease(self, row: Received) -> str | None:
+        return self._courier.lease_of(inbox_stream(row.to_agent), row.event_id)
+
     def settle(self, tick: Tick, request: Settle) -> Settled:
-        """End a turn. The same end twice is no error. Raises NotFound, UnknownLease."""
+        """End a turn. The same end twice is no error. Raises NotFound, InvalidEvent, UnknownLease."""
         row = self.own(tick, request.agent, request.event_id)
+        if request.outcome is Outcome.REFUSED:
+            raise InvalidEvent("a turn ends ok or failed; only a gateway refuses")
         if row.state is TurnState.DONE:
             if row.outcome is not request.outcome:
                 raise UnknownLease(inbox_stream(row.to_agent), row.event_id)
@@ -167,15 +178,12 @@ class Turns:
 
     def finish(self, tick: Tick, row: Received, outcome: Outcome, error: str | None) -> None:
         """End the turn of a row whose lease was checked; the terminal ACK goes out with it."""
-        stream = inbox_stream(row.to_agent)
-        live = self._courier.lease_of(stream, row.event_id)
+        live = self._live_lease(row)
         if live is not None:
-            self._courier.ack(stream, row.event_id, live, None)
-        else:
-            self._courier.discard(stream, row.event_id)
+            self._courier.ack(inbox_stream(row.to_agent), row.event_id, live, None)
         if row.engaged_at_ms is None:
-            row = replace(row, engaged_at_ms=tick.now.wall_ms, delivery_count=max(1, row.delivery_count))
-        self._finish(tick, row, outcome, error)
+            row = replace(row, engaged_at_ms=tick.now.wall_ms, delivery_count=1)
+        self._end(tick, row, outcome, acks.cut(error))
 
     def nack(self, tick: Tick, request: Nack) -> Settled:
         """Give a turn back. Raises NotFound, UnknownLease."""
@@ -199,31 +207,34 @@ class Turns:
     def deal(self, tick: Tick) -> None:
         """Expire what is too old, then hand over what subscribers have credit for."""
         self._expire(tick)
-        again = True
-        while again:
-            again = False
-            pumped = self._courier.pump(tick.now.mono_ms, tick.entropy.lease_id)
-            for _, item in pumped.exhausted:
-                row = tick.store.received(EventId(item.id))
-                if row is not None:
-                    self._finish(tick, row, Outcome.FAILED, "max_deliveries")
-            for hand in pumped.hand_overs:
-                again |= not self._hand(tick, hand)
+        while not self._pump(tick):
+            pass  # an expired turn was dealt and has given its credit back
 
     def next_wake_ms(self, now: Now) -> int | None:
         """When time alone will change something, on the monotonic clock."""
         wakes = [self._courier.next_deadline_ms()]
-        if self._deadlines:
-            wakes.append(now.mono_ms + max(0, self._deadlines[0][0] - now.wall_ms))
+        deadline_ms = self._deadlines.next_ms()
+        if deadline_ms is not None:
+            wakes.append(now.mono_ms + max(0, deadline_ms - now.wall_ms))
         return min((wake for wake in wakes if wake is not None), default=None)
 
-    def _hand(self, tick: Tick, hand: HandOver) -> bool:
-        row = tick.store.received(EventId(hand.item_id))
+    def _pump(self, tick: Tick) -> bool:
+        pumped = self._courier.pump(tick.now.mono_ms, tick.entropy.lease_id)
+        for _, item in pumped.exhausted:
+            self._end(tick, self._row(tick, item.id), Outcome.FAILED, "max_deliveries")
+        handed = [self._hand(tick, hand) for hand in pumped.hand_overs]
+        return all(handed)
+
+    def _row(self, tick: Tick, item_id: str) -> Received:
+        row = tick.store.received(EventId(item_id))
         assert row is not None, "the courier deals only in ledger rows"
+        return row
+
+    def _hand(self, tick: Tick, hand: HandOver) -> bool:
+        row = self._row(tick, hand.item_id)
         if row.expires_at_ms <= tick.now.wall_ms and not hand.resumed:
-            self._courier.ack(hand.stream, hand.item_id, hand.lease_id, None)
             self._courier.grant(hand.subscriber, 1)
-            self._finish(tick, row, Outcome.FAILED, "expired")
+            self._end(tick, row, Outcome.FAILED, "expired")
             return False
         leased = replace(
             row,
@@ -250,23 +261,20 @@ class Turns:
 
     def _expire(self, tick: Tick) -> None:
         now_ms = tick.now.wall_ms
-        while self._deadlines and self._deadlines[0][0] <= now_ms:
-            _, event_id = heapq.heappop(self._deadlines)
-            row = tick.store.received(event_id)
-            if row is None or row.state is TurnState.DONE:
-                continue
-            stream = inbox_stream(row.to_agent)
-            if row.state is TurnState.HELD:
-                expired = row.expires_at_ms <= now_ms
-                outcome = Outcome.FAILED if expired else Outcome.REFUSED
-                self._finish(tick, row, outcome, "expired" if expired else "unknown_source")
-            elif self._courier.lease_of(stream, event_id) is not None:
-                heapq.heappush(self._deadlines, (now_ms + self._lease_ms, event_id))
+        for what, name in self._deadlines.pop_due(now_ms):
+            row = self._row(tick, name)
+            if what == _HOLD_ENDS:
+                self._end(tick, row, Outcome.REFUSED, "unknown_source")
+            elif self._live_lease(row) is not None:
+                self._deadlines.set((what, name), now_ms + self._lease_ms)  # in work: let it finish
             else:
-                self._courier.discard(stream, event_id)
-                self._finish(tick, row, Outcome.FAILED, "expired")
+                self._end(tick, row, Outcome.FAILED, "expired")
 
-    def _finish(self, tick: Tick, row: Received, outcome: Outcome, error: str | None) -> None:
+    def _end(self, tick: Tick, row: Received, outcome: Outcome, error: str | None) -> None:
+        self._held.drop(row.event_id)
+        self._courier.discard(inbox_stream(row.to_agent), row.event_id)
+        for what in (_EXPIRES, _HOLD_ENDS):
+            self._deadlines.cancel((what, row.event_id))
         done = replace(
             row,
             state=TurnState.DONE,

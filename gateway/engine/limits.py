@@ -1,0 +1,14 @@
+"""Every bound of the engine, with its reason."""
+
+DUE_MAX = 500
+"""Timers, or lost attempts, handled in one tick; the rest follow in the next."""
+
+HELD_MAX = 10_000
+"""Events that may wait for the room to name their sender's owner: bounded, since
+a stranger decides how many come."""
+
+ERROR_CHARS_MAX = 500
+"""Of an error that an agent or a peer gives: it goes into ACKs, dead letters, incidents and tables."""
+
+EXPIRES_IN_MS_MAX = 366 * 24 * 3600 * 1000
+"""The longest life that a sender may ask for: no state without a maximum time."""
