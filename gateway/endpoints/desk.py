@@ -1,51 +1,18 @@
 """What the local endpoint needs of its gateway, as one interface."""
 
 from collections.abc import Sequence
-from enum import StrEnum
-from typing import Literal, Protocol
-
-import msgspec
+from typing import Protocol
 
 from auth.invites import Invite
 from auth.scopes import Scope
+from gateway.api.mesh import LinkStatus, NodeStatus
 from gateway.clock import Clock
 from gateway.endpoints.turn_sockets import TurnSockets
 from gateway.engine.effects import Invited
 from gateway.home import Home
 from gateway.runtime import Runtime
-from outbox.ids import NodeId
 from outbox.reader import JournalReader
 from outbox.records import Identity
-
-
-class LinkState(StrEnum):
-    """How a link to another node stands."""
-
-    UP = "up"
-    CONNECTING = "connecting"
-    DOWN = "down"
-
-
-class LinkStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """One link to another node."""
-
-    node: NodeId
-    state: LinkState
-    since_ms: int
-    """Since when it stands like this; milliseconds since 1970."""
-    last_error: str = ""
-    dialled_by: Literal["us", "them"] = "us"
-
-
-class NodeStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What only the assembled gateway knows about itself."""
-
-    software: str
-    pid: int
-    started_at_ms: int
-    endpoints: tuple[str, ...] = ()
-    """URLs by which other nodes reach this one."""
-    room_loaded: bool = True
 
 
 class LocalDesk(Protocol):

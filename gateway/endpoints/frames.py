@@ -19,17 +19,14 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from gateway.endpoints.answers import Recipient
+from gateway.api.frames import Delivered, DeliverFrame, ErrorFrame, ErrorRecord, OkFrame, ReqId
+from gateway.api.rows import readable
 from gateway.endpoints.bodies import ErrorText, LeaseText, Milliseconds, decode
 from gateway.endpoints.errors import BadRequest
 from gateway.endpoints.limits import EXPIRES_IN_MS_MAX, FRAME_CHARS_MAX, SOCKET_CREDIT_MAX
-from gateway.endpoints.rows import readable
 from gateway.engine.effects import Handed
 from gateway.errors import Denied
 from outbox.errors import MeshError, TooLarge
-from outbox.ids import EventId
-
-ReqId = Annotated[str, msgspec.Meta(max_length=64)] | Annotated[int, msgspec.Meta(ge=0, le=1 << 53)]
 
 
 class _Frame(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -105,48 +102,6 @@ class BadClientFrame(msgspec.Struct, frozen=True):
 
     error: MeshError
     req_id: ReqId | None = None
-
-
-class Delivered(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """One turn, as the agent gets it."""
-
-    event: msgspec.Raw
-    lease_id: str
-    lease_ms: int
-    delivery_count: int
-    resumed: bool
-
-
-class DeliverFrame(msgspec.Struct, frozen=True):
-    """A turn is handed over."""
-
-    deliver: Delivered
-
-
-class ErrorRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """What went wrong."""
-
-    code: str
-    message: str
-    hint: str = ""
-    req_id: ReqId | None = None
-
-
-class ErrorFrame(msgspec.Struct, frozen=True):
-    """A request was refused; the socket stays."""
-
-    error: ErrorRecord
-
-
-class OkFrame(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """A request was done."""
-
-    ok: ReqId
-    event_id: EventId | None = None
-    thread_id: str | None = None
-    to: Recipient | None = None
-    duplicate: bool | None = None
-    lease_ms: int | None = None
 
 
 def read_frame(text: str) -> ClientFrame | BadClientFrame:

@@ -1,7 +1,8 @@
 """Who may speak to the local listener at all: checked before any route, on HTTP and WebSocket alike.
 
 In order: one Host header that names this listener (a rebound DNS name does not), no page of another site
-(Origin, Sec-Fetch-Site; there is no CORS), a bearer token, and a body that is cut off at its limit while it streams.
+(Origin, Sec-Fetch-Site; there is no CORS), a bearer token, and a body that is cut off at its limit while it
+streams.
 """
 
 from typing import cast

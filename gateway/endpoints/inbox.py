@@ -1,27 +1,18 @@
 """``GET /v1/inbox``: a look at an agent's inbox. Looking acknowledges nothing."""
 
-import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from gateway.api.rows import InboxAnswer, inbox_row
 from gateway.endpoints.actors import acting_agent
 from gateway.endpoints.answers import json
 from gateway.endpoints.bodies import InboxQuery, query_of
 from gateway.endpoints.desk import LocalDesk
 from gateway.endpoints.guard import principal_of
 from gateway.endpoints.limits import ROWS_BYTES_MAX, ROWS_MAX
-from gateway.endpoints.rows import InboxRow, inbox_row
 from outbox.ids import event_id
 from outbox.records import Received
-
-
-class InboxAnswer(msgspec.Struct, frozen=True):
-    """Rows in the order of their acceptance."""
-
-    items: list[InboxRow]
-    more: bool
-    """There is more than was shown: newer rows, or without ``after`` older ones."""
 
 
 class InboxRoute:

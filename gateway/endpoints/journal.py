@@ -1,10 +1,18 @@
 """HTTP routes that show the journal: trace, deliveries, dead letters, incidents, the outbox itself."""
 
-import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from gateway.api.mesh import LinkState
+from gateway.api.rows import (
+    DeliveryRow,
+    OutboxAnswer,
+    delivery_row,
+    incident_row,
+    outbox_row,
+    readable_event,
+)
 from gateway.endpoints.actors import need_admin, sees
 from gateway.endpoints.answers import json
 from gateway.endpoints.bodies import (
@@ -15,18 +23,10 @@ from gateway.endpoints.bodies import (
     OutboxQuery,
     query_of,
 )
-from gateway.endpoints.desk import LinkState, LocalDesk
+from gateway.endpoints.desk import LocalDesk
 from gateway.endpoints.errors import BadRequest
 from gateway.endpoints.guard import principal_of
 from gateway.endpoints.limits import ROWS_MAX
-from gateway.endpoints.rows import (
-    DeliveryRow,
-    OutboxRow,
-    delivery_row,
-    incident_row,
-    outbox_row,
-    readable_event,
-)
 from gateway.standing import WAITING_FOR_LINK, WAITING_FOR_OWNER, standing
 from gateway.trace import EventTrace, Known, assemble
 from outbox.chain import Head
@@ -38,15 +38,6 @@ from outbox.records import Delivery, DeliveryState
 
 _STORED = tuple(DeliveryState)
 _WAITING = (WAITING_FOR_LINK, WAITING_FOR_OWNER)
-
-
-class OutboxAnswer(msgspec.Struct, frozen=True):
-    """A piece of the own outbox."""
-
-    entries: list[OutboxRow]
-    next: Seq
-    """Give it as ``after`` to read on."""
-    head: Seq
 
 
 class JournalRoutes:

@@ -13,7 +13,7 @@ FRAME_CHARS_MAX = 320 * 1024
 """One text frame of a client: a payload and its envelope, as much as an HTTP body may have."""
 
 SOCKET_CREDIT_MAX = 256
-"""Turns that one socket may be owed, granted and not yet sent: 70 MB of the largest events, usually some KB."""
+"""Turns that one socket may be owed, granted and not yet sent: 70 MB of the largest events, often some KB."""
 
 SOCKET_REQUESTS_MAX = 256
 """Requests of one socket that wait for their commit; beyond it the socket is not read."""

@@ -49,8 +49,8 @@ from outbox.errors import MeshError
 def local_app(desk: LocalDesk, *, trusted_socket: bool = False) -> Starlette:
     """The app of one listener.
 
-    ``trusted_socket`` only for the Unix socket (0600 in a directory of 0700): whoever can open it is the owner
-    of the home, and without a token the admin. Whoever bound the socket says so; no request can.
+    ``trusted_socket`` only for the Unix socket (0600 in a directory of 0700): whoever can open it is the
+    owner of the home, and without a token the admin. Whoever bound the socket says so; no request can.
     """
     parts = (
         MessageRoutes(desk),

@@ -5,59 +5,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from gateway.api.mesh import AgentRow, LinkState, NodeRow, StatusAnswer
 from gateway.endpoints.answers import json
 from gateway.endpoints.bodies import NoQuery, query_of
-from gateway.endpoints.desk import LinkState, LinkStatus, LocalDesk, NodeStatus
-from outbox.ids import AgentId, Epoch, MeshId, NodeId, Seq
-
-
-class StatusAnswer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """One node at a glance."""
-
-    node: NodeId
-    mesh: MeshId
-    epoch: Epoch
-    head_seq: Seq
-    process: NodeStatus
-    ready: bool
-    storage_full: bool
-    deliveries: dict[str, int]
-    """Own obligations by state."""
-    received: dict[str, int]
-    """Turns by state."""
-    agents: int
-    links: list[LinkStatus]
-    incidents_open: int
-    quarantined: int
-
-
-class NodeRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """One node of the mesh."""
-
-    node: NodeId
-    role: str
-    here: bool
-    online: bool
-    last_seen_ms: int | None
-    link: str | None
-    """How our link to it stands; None for ourselves."""
-    endpoints: tuple[str, ...]
-    head_seq: Seq
-    read_seq: Seq | None
-    """How far we have read its outbox."""
-    lag: int | None
-    """Own events that it has not said to have read; None when it has said nothing."""
-
-
-class AgentRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """One agent of the mesh."""
-
-    name: AgentId
-    node: NodeId | None
-    """Its owner; None when it was removed."""
-    status: str
-    online: bool
-    here: bool
+from gateway.endpoints.desk import LocalDesk
+from outbox.ids import NodeId
 
 
 class Health(msgspec.Struct, frozen=True):

@@ -4,8 +4,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from gateway.api.answers import ExtendedAnswer, SettledAnswer, sent_answer
 from gateway.endpoints.actors import acting_agent
-from gateway.endpoints.answers import ExtendedAnswer, SettledAnswer, json, sent_answer
+from gateway.endpoints.answers import json
 from gateway.endpoints.bodies import (
     AckBody,
     EnqueueBody,

@@ -3,13 +3,13 @@
 import asyncio
 from contextlib import suppress
 
-import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from auth.invites import Invite as KnownInvite
 from auth.tokens import hash_token, make_token
+from gateway.api.operator import AgentAdded, AgentRemoved, InviteAnswer, InviteRow
 from gateway.endpoints.actors import need_admin
 from gateway.endpoints.answers import json
 from gateway.endpoints.bodies import AddAgentBody, InviteBody, NoQuery, body_of, query_of
@@ -19,40 +19,8 @@ from gateway.engine.effects import AgentChanged, Invited
 from gateway.engine.inputs import AddAgent, Invite, RemoveAgent, RevokeInvite
 from gateway.home import write_private
 from outbox.errors import MeshError, NameTaken
-from outbox.ids import AgentId, NodeId, agent_id, node_id
+from outbox.ids import AgentId, agent_id, node_id
 from outbox.timestamps import rfc3339
-
-
-class AgentAdded(msgspec.Struct, frozen=True, rename="camel"):
-    """The agent lives here now; its token is in the file, and in no answer."""
-
-    name: AgentId
-    token_file: str
-
-
-class AgentRemoved(msgspec.Struct, frozen=True):
-    """The agent is gone."""
-
-    name: AgentId
-
-
-class InviteAnswer(msgspec.Struct, frozen=True, rename="camel"):
-    """The only time that the secret is shown."""
-
-    invite_id: str
-    join_code: str
-    expires_at: str
-
-
-class InviteRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """One invite, without its secret."""
-
-    invite_id: str
-    status: str
-    node: NodeId | None
-    """Which node may use it; None: any."""
-    created_at: str
-    expires_at: str
 
 
 class OperatorRoutes:

@@ -9,12 +9,11 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from gateway.api.problem import MEDIA_TYPE, Problem
 from gateway.endpoints.errors import MethodRefused, NoRoute
 from gateway.endpoints.limits import RETRY_AFTER_S
 from gateway.errors import Denied
 from outbox.errors import CallerError, MeshError, PeerError
-
-MEDIA_TYPE = "application/problem+json"
 
 STATUS: dict[str, int] = {
     "expired_ticket": 401,
@@ -48,20 +47,6 @@ STATUS: dict[str, int] = {
     "storage_full": 507,
 }
 """Codes that are not 400 (the caller's fault) or 503 (the world's)."""
-
-
-class Problem(msgspec.Struct, frozen=True, kw_only=True):
-    """The document's members."""
-
-    type: str
-    title: str
-    status: int
-    detail: str
-    error: str
-    """The code again, under the name that the joining protocol gives it."""
-    code: str
-    hint: str
-    retryable: bool
 
 
 def problem_of(error: MeshError) -> Problem:

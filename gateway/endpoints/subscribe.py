@@ -1,8 +1,8 @@
 """``WS /v1/subscribe``: an agent's turns, under its credit, and its answers to them.
 
 Three owners share a socket: one reads frames and puts requests into the engine's queue, one sends the answers
-in the order of the requests, one sends turns. Nothing piles up: turns are bounded by credit, waiting answers by
-the queue between the first two, and a reader that takes nothing is let go.
+in the order of the requests, one sends turns. Nothing piles up: turns are bounded by credit, waiting answers
+by the queue between the first two, and a reader that takes nothing is let go.
 """
 
 import asyncio
@@ -12,8 +12,9 @@ from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from auth.scopes import may_act_as
+from gateway.api.answers import Recipient
+from gateway.api.frames import ErrorFrame, OkFrame, ReqId
 from gateway.crashpoint import CrashPoint, crashpoint
-from gateway.endpoints.answers import Recipient
 from gateway.endpoints.bodies import SubscribeQuery, query_of
 from gateway.endpoints.desk import LocalDesk
 from gateway.endpoints.errors import BadRequest, Forbidden, SubscriptionEnded
@@ -22,12 +23,9 @@ from gateway.endpoints.frames import (
     BadClientFrame,
     ClientFrame,
     CreditFrame,
-    ErrorFrame,
     ExtendFrame,
     NackFrame,
-    OkFrame,
     ReplyFrame,
-    ReqId,
     deliver_text,
     error_frame,
     frame_text,

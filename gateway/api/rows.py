@@ -38,6 +38,14 @@ class InboxRow(msgspec.Struct, frozen=True, kw_only=True, rename=_name, omit_def
     payload: msgspec.Raw
 
 
+class InboxAnswer(msgspec.Struct, frozen=True):
+    """Rows in the order of their acceptance."""
+
+    items: list[InboxRow]
+    more: bool
+    """There is more than was shown: newer rows, or without ``after`` older ones."""
+
+
 class DeliveryRow(msgspec.Struct, frozen=True, kw_only=True, rename=_name, omit_defaults=True):
     """One obligation of this node."""
 
@@ -79,6 +87,15 @@ class OutboxRow(msgspec.Struct, frozen=True, kw_only=True, rename=_name, omit_de
     seq: Seq
     header: Header
     event: msgspec.Raw
+
+
+class OutboxAnswer(msgspec.Struct, frozen=True):
+    """A piece of the own outbox."""
+
+    entries: list[OutboxRow]
+    next: Seq
+    """Give it as ``after`` to read on."""
+    head: Seq
 
 
 def inbox_row(row: Received) -> InboxRow:

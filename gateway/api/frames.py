@@ -1,0 +1,52 @@
+"""Text frames from the gateway to a subscribed socket."""
+
+from typing import Annotated
+
+import msgspec
+
+from gateway.api.answers import Recipient
+from outbox.ids import EventId
+
+ReqId = Annotated[str, msgspec.Meta(max_length=64)] | Annotated[int, msgspec.Meta(ge=0, le=1 << 53)]
+
+
+class Delivered(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """One turn, as the agent gets it."""
+
+    event: msgspec.Raw
+    lease_id: str
+    lease_ms: int
+    delivery_count: int
+    resumed: bool
+
+
+class DeliverFrame(msgspec.Struct, frozen=True):
+    """A turn is handed over."""
+
+    deliver: Delivered
+
+
+class ErrorRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """What went wrong."""
+
+    code: str
+    message: str
+    hint: str = ""
+    req_id: ReqId | None = None
+
+
+class ErrorFrame(msgspec.Struct, frozen=True):
+    """A request was refused; the socket stays."""
+
+    error: ErrorRecord
+
+
+class OkFrame(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """A request was done."""
+
+    ok: ReqId
+    event_id: EventId | None = None
+    thread_id: str | None = None
+    to: Recipient | None = None
+    duplicate: bool | None = None
+    lease_ms: int | None = None

@@ -1,0 +1,87 @@
+"""The mesh as one node sees it, and that node itself."""
+
+from enum import StrEnum
+from typing import Literal
+
+import msgspec
+
+from outbox.ids import AgentId, Epoch, MeshId, NodeId, Seq
+
+
+class LinkState(StrEnum):
+    """How a link to another node stands."""
+
+    UP = "up"
+    CONNECTING = "connecting"
+    DOWN = "down"
+
+
+class LinkStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """One link to another node."""
+
+    node: NodeId
+    state: LinkState
+    since_ms: int
+    """Since when it stands like this; milliseconds since 1970."""
+    last_error: str = ""
+    dialled_by: Literal["us", "them"] = "us"
+
+
+class NodeStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """What only the assembled gateway knows about itself."""
+
+    software: str
+    pid: int
+    started_at_ms: int
+    endpoints: tuple[str, ...] = ()
+    """URLs by which other nodes reach this one."""
+    room_loaded: bool = True
+
+
+class StatusAnswer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """One node at a glance."""
+
+    node: NodeId
+    mesh: MeshId
+    epoch: Epoch
+    head_seq: Seq
+    process: NodeStatus
+    ready: bool
+    storage_full: bool
+    deliveries: dict[str, int]
+    """Own obligations by state."""
+    received: dict[str, int]
+    """Turns by state."""
+    agents: int
+    links: list[LinkStatus]
+    incidents_open: int
+    quarantined: int
+
+
+class NodeRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """One node of the mesh."""
+
+    node: NodeId
+    role: str
+    here: bool
+    online: bool
+    last_seen_ms: int | None
+    link: str | None
+    """How our link to it stands; None for ourselves."""
+    endpoints: tuple[str, ...]
+    head_seq: Seq
+    read_seq: Seq | None
+    """How far we have read its outbox."""
+    lag: int | None
+    """Own events that it has not said to have read; None when it has said nothing."""
+
+
+class AgentRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """One agent of the mesh."""
+
+    name: AgentId
+    node: NodeId | None
+    """Its owner; None when it was removed."""
+    status: str
+    online: bool
+    here: bool

@@ -1,0 +1,37 @@
+"""Answers to the operator."""
+
+import msgspec
+
+from outbox.ids import AgentId, NodeId
+
+
+class AgentAdded(msgspec.Struct, frozen=True, rename="camel"):
+    """The agent lives here now; its token is in the file, and in no answer."""
+
+    name: AgentId
+    token_file: str
+
+
+class AgentRemoved(msgspec.Struct, frozen=True):
+    """The agent is gone."""
+
+    name: AgentId
+
+
+class InviteAnswer(msgspec.Struct, frozen=True, rename="camel"):
+    """The only time that the secret is shown."""
+
+    invite_id: str
+    join_code: str
+    expires_at: str
+
+
+class InviteRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """One invite, without its secret."""
+
+    invite_id: str
+    status: str
+    node: NodeId | None
+    """Which node may use it; None: any."""
+    created_at: str
+    expires_at: str
