@@ -1,8 +1,8 @@
 """Forward, numbered changes of a database's shape.
 
 Each package that keeps tables in the database is a *component* with its own list: 1, 2, 3 … in the order in
-which they were written. The database remembers the last number applied for each component, so no package needs
-to know of another one.
+which they were written. The database remembers the last number applied for each component, so no package
+needs to know of another one.
 """
 
 from collections.abc import Sequence

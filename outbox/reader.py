@@ -2,6 +2,9 @@
 
 The journal itself asks through its own connection, and sees its open transaction. Links that catch up,
 ``trace``, the command line and the collector open a reader of their own beside it, and see what is committed.
+
+Contents of the outbox are read with CAST: a column that was tampered with may hold text, and as bytes it goes
+on to the hash, which tells.
 """
 
 from collections.abc import Iterable
@@ -96,7 +99,8 @@ class JournalReader:
         """Bodies of own entries that are this event or refer to it by corrId, in order."""
         raw = event_id_bytes(event)
         rows = self._database.rows(
-            "SELECT position, body FROM outbox WHERE event_id = ? OR corr_id = ? ORDER BY position",
+            "SELECT position, CAST(body AS BLOB) FROM outbox"
+            " WHERE event_id = ? OR corr_id = ? ORDER BY position",
             (raw, raw),
         )
         return [(seq_of(key), body) for key, body in rows]
@@ -119,13 +123,14 @@ class JournalReader:
 
     def _checkpointed(self, back: int) -> Head:
         found = self._database.rows(
-            "SELECT position, hash FROM checkpoints ORDER BY position DESC LIMIT 1 OFFSET ?", (back,)
+            "SELECT position, CAST(hash AS BLOB) FROM checkpoints ORDER BY position DESC LIMIT 1 OFFSET ?",
+            (back,),
         )
         return Head(self._identity.epoch, seq_of(found[0][0]), found[0][1]) if found else self.genesis()
 
     def _entries(self, start: Seq, end: Seq) -> tuple[Entry, ...]:
         rows = self._database.rows(
-            "SELECT position, header, body FROM outbox"
+            "SELECT position, CAST(header AS BLOB), CAST(body AS BLOB) FROM outbox"
             " WHERE position > ? AND position <= ? ORDER BY position",
             (self._key(start), self._key(end)),
         )
@@ -134,7 +139,8 @@ class JournalReader:
     def _checkpoint(self, seq: Seq) -> Checkpoint:
         who = self._identity
         digest, signature = self._database.rows(
-            "SELECT hash, signature FROM checkpoints WHERE position = ?", (self._key(seq),)
+            "SELECT CAST(hash AS BLOB), CAST(signature AS BLOB) FROM checkpoints WHERE position = ?",
+            (self._key(seq),),
         )[0]
         return Checkpoint(who.mesh, who.node, who.epoch, seq, digest, signature)
 

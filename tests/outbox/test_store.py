@@ -13,7 +13,6 @@ from hypothesis.stateful import (
     RuleBasedStateMachine,
     initialize,
     invariant,
-    precondition,
     rule,
     run_state_machine_as_test,
 )
@@ -418,9 +417,29 @@ def test_agents_and_keys_are_kept(store: Store, world: Any) -> None:
     assert store.remembered(BOB, "k") is None
 
 
+def test_an_agent_that_was_dropped_is_gone_unless_rolled_back(store: Store) -> None:
+    ann = LocalAgent(name=ANN, owner_epoch=1, token_hash=b"t", created_at_ms=1)
+    with pytest.raises(StorageFailed):
+        store.drop_agent(ANN)
+    store.begin()
+    store.put_agent(ann)
+    store.commit()
+    store.begin()
+    store.drop_agent(ANN)
+    store.drop_agent(BOB)
+    assert store.agents() == []
+    store.rollback()
+    assert store.agents() == [ann]
+    store.begin()
+    store.put_agent(msgspec.structs.replace(ann, owner_epoch=2))
+    store.drop_agent(ANN)
+    store.commit()
+    assert store.agents() == []
+
+
 # --- both at once
 
-numbers = st.integers(1, 9)
+numbers = st.integers(1, 6)
 times = st.integers(1, 5)
 delivery_fields = st.fixed_dictionaries(
     {
@@ -430,6 +449,13 @@ delivery_fields = st.fixed_dictionaries(
         "emitted_at_ms": times,
         "next_at_ms": st.none() | times,
         "node": st.sampled_from([MBP, LAB, None]),
+    }
+)
+received_fields = st.fixed_dictionaries(
+    {
+        "state": st.sampled_from([*TurnState, TurnState.QUEUED]),
+        "accepted_at_ms": times,
+        "to_agent": st.sampled_from([ANN, BOB]),
     }
 )
 
@@ -459,17 +485,13 @@ class Twins(RuleBasedStateMachine):
         self.open = True
         return self.stores
 
-    @precondition(lambda self: self.open)
-    @rule()
-    def commit(self) -> None:
-        for store in self.stores:
-            store.commit()
-        self.open = False
-
-    @rule()
-    def roll_back(self) -> None:
-        for store in self.stores:
-            store.rollback()
+    @rule(how=st.sampled_from(["commit", "commit", "roll back", "restart"]))
+    def end(self, how: str) -> None:
+        for store in self.writing():
+            store.commit() if how == "commit" else store.rollback()
+        if how == "restart":
+            self.journal.close()
+            self.journal = Journal.open(self.path, wal_bytes=0)
         self.open = False
 
     @rule(events=st.lists(st.tuples(numbers, st.integers(1, 2), st.none() | numbers), min_size=1, max_size=3))
@@ -489,16 +511,18 @@ class Twins(RuleBasedStateMachine):
         assert refused in (0, 2)
         self.open = not refused
 
-    @rule(number=numbers, fields=delivery_fields)
-    def deliver(self, number: int, fields: dict[str, Any]) -> None:
+    @rule(rows=st.lists(st.tuples(numbers, delivery_fields), min_size=1, max_size=4))
+    def deliver(self, rows: list[tuple[int, dict[str, Any]]]) -> None:
         for store in self.writing():
-            store.put_delivery(self.world.delivery(number, **fields))
+            for number, fields in rows:
+                store.put_delivery(self.world.delivery(number, **fields))
 
-    @rule(number=numbers, state=st.sampled_from(TurnState), when=times, agent=st.sampled_from([ANN, BOB]))
-    def receive(self, number: int, state: TurnState, when: int, agent: AgentId) -> None:
+    @rule(rows=st.lists(st.tuples(numbers, received_fields), min_size=1, max_size=4))
+    def receive(self, rows: list[tuple[int, dict[str, Any]]]) -> None:
         for store in self.writing():
-            store.put_received(self.world.received(number, state=state, accepted_at_ms=when, to_agent=agent))
-            store.put_cursor(MBP, Head(EPOCH, Seq(number), b"h"))
+            for number, fields in rows:
+                store.put_received(self.world.received(number, **fields))
+                store.put_cursor(MBP, Head(EPOCH, Seq(number), b"h"))
 
     @rule(number=numbers)
     def write_the_rest(self, number: int) -> None:
@@ -507,15 +531,9 @@ class Twins(RuleBasedStateMachine):
             store.put_agent(
                 LocalAgent(name=AgentId(f"a{number}"), owner_epoch=1, token_hash=b"", created_at_ms=1)
             )
+            store.drop_agent(AgentId(f"a{number // 2}"))
             store.quarantine(unreadable(number % 4))
             store.remember(remembered(self.world, number))
-
-    @rule()
-    def restart(self) -> None:
-        self.journal.close()
-        self.journal = Journal.open(self.path, wal_bytes=0)
-        self.memory.rollback()
-        self.open = False
 
     @rule(after=st.integers(-1, 12), entries_max=st.integers(0, 6), bytes_max=st.integers(0, 900))
     def read(self, after: int, entries_max: int, bytes_max: int) -> None:
@@ -557,6 +575,6 @@ def test_both_stores_answer_alike_whatever_is_done_to_them(world: Any) -> None:
     run_state_machine_as_test(
         Twins,
         settings=settings(
-            max_examples=40, stateful_step_count=40, deadline=None, suppress_health_check=[*HealthCheck]
+            max_examples=100, stateful_step_count=40, deadline=None, suppress_health_check=[*HealthCheck]
         ),
     )
