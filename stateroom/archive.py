@@ -23,6 +23,11 @@ class Archive:
         self._bytes = 0
         self._save_whole = False
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether the store lacks something that only a whole snapshot brings."""
+        return self._save_whole
+
     def is_full(self, more: int) -> bool:
         """Whether so many bytes more would outgrow the room."""
         return self._bytes + more > ROOM_BYTES_MAX
@@ -49,13 +54,17 @@ class Archive:
             self._counts["store_failed"] += 1
             self._save_whole = True
 
+    def replace(self) -> None:
+        """What is stored belongs to a document that was given up: write the new one over it."""
+        self._save_whole = True
+
     async def compact_if_due(self, replica: Replica) -> None:
-        """Fold log and snapshot into one snapshot when the log is long or a write has failed."""
+        """Fold log and snapshot into one snapshot when the log is long, a write failed or all is new."""
         if not self._save_whole and not self._store.wants_compaction(self._room):
             return
-        snapshot = replica.compacted()
+        snapshot, upto = replica.compacted(), self._store.last(self._room)
         try:
-            await asyncio.to_thread(self._store.compact, self._room, snapshot)
+            await asyncio.to_thread(self._store.compact, self._room, snapshot, upto)
         except RoomStoreFailed:
             self._counts["store_failed"] += 1
             return

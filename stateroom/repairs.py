@@ -33,6 +33,11 @@ class Repairs:
             if len(self._waiting) < PUT_BACK_QUEUE_MAX and self._better(replica, place):
                 self._waiting[place] = None
 
+    def watch_all(self, replica: Replica) -> None:
+        """Look at every key of the room, for when single keys were forgotten or the document is a new one."""
+        maps = [RoomMap(name) for name in replica.roots]
+        self.watch(replica, [(record.map.value, record.key) for record in self._index.records(*maps)])
+
     def repair_own(self, replica: Replica) -> int:
         """Put back what this node wrote; how many."""
         return self._repair(replica, [place for place in self._waiting if place in self._own])
@@ -40,13 +45,6 @@ class Repairs:
     def repair_some(self, replica: Replica) -> int:
         """Put back a few of all that wait; how many."""
         return self._repair(replica, list(self._waiting)[:PUT_BACK_PER_TICK])
-
-    def reassert(self, replica: Replica) -> None:
-        """Write all of our own records again, under whatever client id there is now."""
-        for room_map, key in self._own:
-            best = self._index.record(RoomMap(room_map), key)
-            if best is not None and room_map in replica.roots:
-                replica.put(room_map, key, best.text)
 
     def _repair(self, replica: Replica, places: list[Place]) -> int:
         done = 0

@@ -60,7 +60,7 @@ class Replica:
     def apply(self, update: bytes, origin: Origin) -> None:
         """Check and apply a foreign update. Raises InvalidUpdate; then nothing of it stays, or little.
 
-        When the update moves the clock of our own client id, somebody forged it: we take a new id first.
+        When the update moves the clock of our own client id, somebody forged it: ``renew`` comes first.
         """
         survey = preflight.survey(update, self.roots)
         end = survey.ends.get(self.client_id)
@@ -73,12 +73,14 @@ class Replica:
             self._origin = None
 
     def renew(self) -> None:
-        """Go on in a fresh document with the same content under a new client id."""
-        content = self.encode()
+        """Go on in an empty document under a new client id.
+
+        Nothing of the old one may stay: what we wrote at a forged clock means something else elsewhere, and
+        new values that follow it would land in the forger's key. The peers fill the document again.
+        """
         for subscription in self._subscriptions:
             self._doc.unobserve(subscription)
         self._attach()
-        self._restore(content)
 
     def state(self) -> bytes:
         """The state vector."""
@@ -108,13 +110,6 @@ class Replica:
         happened = Happened(self._updates, self._touched)
         self._updates, self._touched = [], []
         return happened
-
-    def _restore(self, content: bytes) -> None:
-        """Apply our own content without reporting it as news."""
-        updates, touched = self._updates, self._touched
-        self._updates, self._touched = [], []
-        self._doc.apply_update(content)
-        self._updates, self._touched = updates, touched
 
     def _attach(self) -> None:
         self._doc: Doc[Map[object]] = Doc(client_id=self._new_client_id())

@@ -134,10 +134,9 @@ class Room:
         await self._settled.wait()
 
     def renew(self) -> None:
-        """Take a new client id and write our records again: for when index digests differ lastingly."""
+        """Begin an empty document under a new client id: for when index digests differ lastingly."""
         self._replica.renew()
-        self._reassert()
-        self._peers.ask(self._replica.state())
+        self._refill()
 
     async def run(self) -> None:
         """Store, send and repair until cancelled; what is pending then is stored before it returns."""
@@ -235,8 +234,7 @@ class Room:
         self._replica.apply(update, link)
         if self._replica.client_id != client_id:
             self.counts["client_id_forged"] += 1
-            self._reassert()
-            self._peers.ask(self._replica.state())
+            self._refill()
         self._digest()
 
     # --- what a change leads to
@@ -261,9 +259,12 @@ class Room:
         self.counts["put_back"] += put_back(self._replica)
         self._digest()
 
-    def _reassert(self) -> None:
-        self._repairs.reassert(self._replica)
-        self._digest()
+    def _refill(self) -> None:
+        """The document is a new one: peers fill it, and what counts and does not come is put back."""
+        self._archive.replace()
+        self._peers.ask(self._replica.state())
+        self._repairs.watch_all(self._replica)
+        self._dirty.set()
 
     def _report(self) -> None:
         if self._changed:
@@ -306,12 +307,15 @@ class Room:
             if self._presence is not None and self._presence.expire(now):
                 self._changed = True
             self._repair(self._repairs.repair_some)
+            if self._archive.is_behind:
+                self._dirty.set()
             if now - spoke >= self._pace.keepalive_s * 1000:
                 spoke = now
                 self._peers.tell(())
             if now - asked >= self._pace.resync_s * 1000:
                 asked = now
                 self._peers.ask(self._replica.state())
+                self._repairs.watch_all(self._replica)
 
 
 def _first(group: BaseExceptionGroup[_Ended]) -> Closed:

@@ -59,6 +59,7 @@ class RoomStore:
         self.set_aside: Path | None = None
         self._lock = threading.Lock()
         self._size: dict[str, tuple[int, int]] = {}
+        self._last: dict[str, int] = {}
         try:
             self._db = self._open()
         except _Damaged:
@@ -71,13 +72,15 @@ class RoomStore:
             snapshot = db.execute("SELECT payload FROM snapshot WHERE room = ?", (room,)).fetchall()
             log = db.execute("SELECT seq, payload FROM log WHERE room = ? ORDER BY seq", (room,)).fetchall()
         self._size[room] = (len(log), sum(len(payload) for _, payload in log))
+        self._last[room] = log[-1][0] if log else 0
         return [Stored(0, payload) for (payload,) in snapshot] + [Stored(*row) for row in log]
 
     def append(self, room: str, update: bytes) -> None:
         """Add one merged update: one commit. Raises RoomStoreFailed."""
         with self._transaction() as db:
-            db.execute(
-                "INSERT INTO log(room, payload, sha256) VALUES (?, ?, ?)", (room, update, _hash(update))
+            row = (room, update, _hash(update))
+            self._last[room] = (
+                db.execute("INSERT INTO log(room, payload, sha256) VALUES (?, ?, ?)", row).lastrowid or 0
             )
         rows, size = self._size.get(room, (0, 0))
         self._size[room] = (rows + 1, size + len(update))
@@ -87,10 +90,17 @@ class RoomStore:
         rows, size = self._size.get(room, (0, 0))
         return rows > LOG_ROWS_MAX or size > LOG_BYTES_MAX
 
-    def compact(self, room: str, snapshot: bytes) -> None:
-        """Replace snapshot and log by one snapshot that holds all of them. Raises RoomStoreFailed."""
+    def last(self, room: str) -> int:
+        """Sequence number of the newest entry of a room's log that this process has written or loaded."""
+        return self._last.get(room, 0)
+
+    def compact(self, room: str, snapshot: bytes, upto: int) -> None:
+        """Replace the snapshot, and the log up to a sequence number, by a snapshot that holds all of them.
+
+        Raises RoomStoreFailed.
+        """
         with self._transaction() as db:
-            db.execute("DELETE FROM log WHERE room = ?", (room,))
+            db.execute("DELETE FROM log WHERE room = ? AND seq <= ?", (room, upto))
             db.execute("INSERT OR REPLACE INTO snapshot VALUES (?, ?, ?)", (room, snapshot, _hash(snapshot)))
         self._size[room] = (0, 0)
 

@@ -13,7 +13,6 @@ import pytest
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from outbox.ids import NodeId
 from stateroom import base64url
 from stateroom.bodies import (
     ROOT,
@@ -120,9 +119,7 @@ class Mesh:
         )
 
     def heartbeat(self, node: str, at_ms: int, **options: object) -> str:
-        return self.record(
-            RoomMap.PRESENCE, node, node, HeartbeatBody(at_ms=at_ms), counter=at_ms, **options
-        )
+        return self.record(RoomMap.PRESENCE, node, node, HeartbeatBody(at_ms=at_ms), counter=at_ms, **options)
 
     def index(self, *nodes: str) -> Index:
         """An index that knows the seed and these members."""
@@ -196,7 +193,12 @@ class Bench:
         self._ids = itertools.count(1000)
 
     async def room(
-        self, name: str, *, pace: Pace | None = None, maps: frozenset[RoomMap] = STATE, ms: Callable[[], int] | None = None
+        self,
+        name: str,
+        *,
+        pace: Pace | None = None,
+        maps: frozenset[RoomMap] = STATE,
+        ms: Callable[[], int] | None = None,
     ) -> Room:
         index = self.indexes[name] = Index(self.mesh.id, verify)
         presence = self.presences[name] = Presence(index.heartbeat)
@@ -221,20 +223,25 @@ class Bench:
         self.running.append(task)
         return task
 
-    def join(self, dialled: Room, accepted: Room, name: str = "link", *, size: int = 64, **options: object) -> Wire:
+    def join(
+        self, dialled: Room, accepted: Room, name: str = "link", *, size: int = 64, **options: object
+    ) -> Wire:
         wire = Wire(size)
-        self.start(self._serve(f"{name}:dialled", dialled, wire.there.send, wire.back.recv, wire, {}))
-        self.start(self._serve(f"{name}:accepted", accepted, wire.back.send, wire.there.recv, wire, options))
+        end = dialled.serve(wire.there.send, wire.back.recv, peer=f"{name}:dialled")
+        self.start(self._serve(f"{name}:dialled", end, wire))
+        end = accepted.serve(wire.back.send, wire.there.recv, peer=f"{name}:accepted", **options)
+        self.start(self._serve(f"{name}:accepted", end, wire))
         return wire
 
     def attach(self, room: Room, name: str = "raw", *, size: int = 64, **options: object) -> Wire:
         """A wire whose ``there`` end is in the test's hands: send on ``there``, receive on ``back``."""
         wire = Wire(size)
-        self.start(self._serve(name, room, wire.back.send, wire.there.recv, wire, options))
+        end = room.serve(wire.back.send, wire.there.recv, peer=name, **options)
+        self.start(self._serve(name, end, wire))
         return wire
 
-    async def _serve(self, name, room, send, recv, wire, options) -> None:
-        self.closed[name] = await room.serve(send, recv, peer=name, **options)
+    async def _serve(self, name, serving, wire) -> None:
+        self.closed[name] = await serving
         wire.cut()
 
     def found(self, mesh: Room) -> None:
@@ -270,8 +277,3 @@ async def _bench(tmp_path: Path, mesh: Mesh) -> AsyncIterator[Bench]:
             task.cancel()
         for store in made.stores.values():
             stack.callback(store.close)
-
-
-@pytest.fixture(scope="session")
-def node_seed() -> NodeId:
-    return NodeId("seed")

@@ -23,7 +23,9 @@ messages = st.one_of(
     st.builds(SyncStep1, st.binary(max_size=40)),
     st.builds(SyncStep2, st.binary(max_size=40)),
     st.builds(Update, st.binary(max_size=40)),
-    st.builds(Awareness, st.lists(st.builds(Entry, uints, uints, st.text(max_size=9)), max_size=4).map(tuple)),
+    st.builds(
+        Awareness, st.lists(st.builds(Entry, uints, uints, st.text(max_size=9)), max_size=4).map(tuple)
+    ),
     st.just(QueryAwareness()),
 )
 

@@ -61,8 +61,8 @@ def test_the_root_of_another_mesh_is_nobody(mesh) -> None:
         (("nodes", "b"), lambda m: m.node("b", forged_by="c")),
         (("agents", "x"), lambda m: m.agent("x", "b", by="c")),
         (("agents", "x"), lambda m: m.agent("x", "c", forged_by="b")),
-        (("nodes", "b"), lambda m: 5),
-        (("nodes", "b"), lambda m: "junk"),
+        (("nodes", "b"), lambda _: 5),
+        (("nodes", "b"), lambda _: "junk"),
         (("admissions", "b"), lambda m: m.admission("b", by=ROOT).replace(".", ".A", 1)),
     ],
 )
@@ -112,7 +112,11 @@ def test_ownership_passes_by_the_owner_and_reaches_a_late_joiner(mesh) -> None:
     offer(late, own)
     for each in (index, late):
         view = each.view({})
-        assert (view.agents["x"].node, view.owner(AgentId("x")), view.known(AgentId("x"))) == ("c", None, True)
+        assert (view.agents["x"].node, view.owner(AgentId("x")), view.known(AgentId("x"))) == (
+            "c",
+            None,
+            True,
+        )
     assert index.digest() == late.digest()
 
 
@@ -149,7 +153,7 @@ def test_a_chain_of_proofs_is_bounded(mesh) -> None:
 
 def universe(mesh) -> list[str]:
     """Records with every kind of conflict: seeds, keys, counters, claims, grants, forgeries, tombstones."""
-    texts = [
+    return [
         mesh.founder(),
         mesh.admission("seed2", by=ROOT, role="seed"),
         mesh.admission("seed2", by=ROOT, role="member", counter=2),
@@ -175,7 +179,6 @@ def universe(mesh) -> list[str]:
         mesh.agent("y", "b", by="seed2", owner_epoch=4),
         mesh.agent("y", "c", by="seed", owner_epoch=4),
     ]
-    return texts
 
 
 @settings(max_examples=150, deadline=None)
@@ -188,7 +191,9 @@ def test_the_order_of_arrival_does_not_matter(mesh, data: st.DataObject) -> None
     offer(one, *texts)
     offer(two, *repeated)
     assert one.digest() == two.digest()
-    assert msgspec.structs.replace(one.view({}), version=0) == msgspec.structs.replace(two.view({}), version=0)
+    assert msgspec.structs.replace(one.view({}), version=0) == msgspec.structs.replace(
+        two.view({}), version=0
+    )
 
 
 def test_waiting_records_are_bounded(mesh, monkeypatch) -> None:

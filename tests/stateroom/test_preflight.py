@@ -134,7 +134,10 @@ def test_the_control_of_the_cases_below_passes() -> None:
         (struct(0x21, ROOT_A, 0), "empty_range"),
         (struct(10, 2**40), "clock"),
         (struct(10, 0), "empty_range"),
-        (struct(0x28, b"\x01" + varints.chunk(b"evil") + varints.chunk(b"a"), 1, 119, b"\x00"), "unknown_root"),
+        (
+            struct(0x28, b"\x01" + varints.chunk(b"evil") + varints.chunk(b"a"), 1, 119, b"\x00"),
+            "unknown_root",
+        ),
         (struct(0x28, b"\x00\x01\x01" + varints.chunk(b"a"), 1, 119, b"\x00"), "nested_parent"),
         (struct(0x08, b"\x01" + varints.chunk(b"nodes"), 1, 119, b"\x00"), "not_a_map_entry"),
         (struct(0xE8, 1, 1, 1, 1, 1, 119, b"\x00"), "right_origin"),
@@ -142,7 +145,10 @@ def test_the_control_of_the_cases_below_passes() -> None:
         (struct(0x28, ROOT_A, 1, 125, 1), "value_not_string"),
         (struct(0x28, ROOT_A, 1, 117, 1, 117, 0), "value_not_string"),
         (struct(0x28, ROOT_A, 1, 119, varints.chunk(b"x" * 20_000)), "size"),
-        *[(struct(0x20 | kind, ROOT_A, 1, b"\x00"), "content_kind") for kind in (0, 2, 3, 4, 5, 6, 7, 9, 11, 31)],
+        *[
+            (struct(0x20 | kind, ROOT_A, 1, b"\x00"), "content_kind")
+            for kind in (0, 2, 3, 4, 5, 6, 7, 9, 11, 31)
+        ],
         (b"\x02\x00\x07\x00\x00\x07\x00\x00", "client_twice"),
         (b"\x00\x01\x07\x01\x00\x00", "empty_range"),
         (b"\x00\x01\x07" + varints.uint(2**31), "count"),

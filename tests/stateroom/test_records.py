@@ -42,11 +42,20 @@ def test_thumbprint_of_rfc_8037_appendix_a3() -> None:
     assert thumbprint(key) == "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k"
 
 
-@given(st.integers(0, 2**53 - 1), st.integers(0, 2**31), st.lists(st.from_regex(r"\A[a-z]{1,5}\Z"), max_size=4))
+@given(
+    st.integers(0, 2**53 - 1), st.integers(0, 2**31), st.lists(st.from_regex(r"\A[a-z]{1,5}\Z"), max_size=4)
+)
 def test_round_trip(counter: int, epoch: int, links: list[str]) -> None:
     body = HeartbeatBody(at_ms=counter, links=tuple(links))
     text = sign_record(
-        sign, mesh=MESH, room_map=RoomMap.PRESENCE, key="a", signer="a", epoch=epoch, counter=counter, body=body
+        sign,
+        mesh=MESH,
+        room_map=RoomMap.PRESENCE,
+        key="a",
+        signer="a",
+        epoch=epoch,
+        counter=counter,
+        body=body,
     )
     record = parse_record(text)
     assert (record.body, record.epoch, record.counter, record.signer) == (body, epoch, counter, "a")

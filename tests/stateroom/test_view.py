@@ -22,7 +22,11 @@ def test_a_view_survives_json(mesh) -> None:
     assert view.cursor(NodeId("c"), NodeId("b")) == ("000001-0123456789ab", 3)
     assert view.cursor(NodeId("b"), NodeId("c")) is None
     assert view.cursor(NodeId("c"), NodeId("c")) is None
-    assert (view.online(NodeId("c")), view.online(NodeId("b")), view.online(NodeId("zz"))) == (True, False, False)
+    assert (view.online(NodeId("c")), view.online(NodeId("b")), view.online(NodeId("zz"))) == (
+        True,
+        False,
+        False,
+    )
     assert len(view.node(NodeId("b")).public_key) == 32
     assert view.node(NodeId("zz")) is None
     assert [node.node for node in view.peers(NodeId("c"))] == ["b", "seed"]
