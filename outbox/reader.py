@@ -208,8 +208,9 @@ class JournalReader:
 
     def inbox(self, agent: AgentId, *, done: bool, limit: int) -> list[Received]:
         """An agent's newest rows, newest last: the unfinished ones, or with ``done`` all of them."""
-        which = "" if done else f" AND {_OPEN}"
-        rows = self._all(RECEIVED, f"WHERE to_agent = ?{which} ORDER BY arrival DESC LIMIT ?", agent, limit)
+        # "+" hides the order from the planner: else it walks all of the agent's history for a few open rows
+        which = "ORDER BY arrival" if done else f"AND {_OPEN} ORDER BY +arrival"
+        rows = self._all(RECEIVED, f"WHERE to_agent = ? {which} DESC LIMIT ?", agent, limit)
         return rows[::-1]
 
     def count_received(self) -> dict[str, int]:
