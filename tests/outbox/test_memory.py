@@ -25,7 +25,8 @@ for keep in (True, False, True):
         store.put_received(world.received(number))
     store.commit() if keep else store.rollback()
 print(store.due_deliveries(10, 9), store.deliveries(["emitted"], 9), store.unanswered("mbp", 9, 9999, 9))
-print(store.open_turns(), store.events_about(world.event(5)), store.read(MemoryStore(world.identity).head(), 99, 9999))
+print(store.open_turns(), store.events_about(world.event(5)))
+print(store.read(MemoryStore(world.identity).head(), 99, 9999))
 """
 
 

@@ -575,6 +575,6 @@ def test_both_stores_answer_alike_whatever_is_done_to_them(world: Any) -> None:
     run_state_machine_as_test(
         Twins,
         settings=settings(
-            max_examples=100, stateful_step_count=40, deadline=None, suppress_health_check=[*HealthCheck]
+            max_examples=60, stateful_step_count=40, deadline=None, suppress_health_check=[*HealthCheck]
         ),
     )
