@@ -15,6 +15,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from gateway.crashpoint import CrashPoint, crashpoint
 from outbox.chain import Checkpoint, Head, Verify, check_signature, genesis
 from outbox.errors import BadCheckpoint, StorageFailed
 from outbox.ids import NodeId, Seq
@@ -140,7 +141,9 @@ def _write(path: Path, table: pa.Table) -> None:
         pq.write_table(table, file, compression="zstd", write_page_checksum=True)
         file.flush()
         os.fsync(file.fileno())
+    crashpoint(CrashPoint.COLLECT_AFTER_TMP)
     temporary.rename(path)
+    crashpoint(CrashPoint.COLLECT_AFTER_RENAME)
     _sync_directories(path.parent)
 
 

@@ -33,6 +33,8 @@ _SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
+    # The default is INT96: no zone, and nanoseconds to every other reader.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     # Keys are near unique: aggregating before the exchange only sorts for nothing.
     "spark.sql.execution.bypassPartialAggregation": "true",
     # Percentiles of many routes: stay in memory instead of sorting from the 129th route on.

@@ -41,7 +41,7 @@ def check_thresholds(thresholds: Mapping[str, Threshold]) -> None:
     for kind, threshold in thresholds.items():
         if not _KIND.fullmatch(kind) or kind not in {k for k, rule in RULES.items() if rule.accepted}:
             raise InvalidThreshold(f"events of kind {kind[:40]!r} are not acknowledged")
-        if min(threshold.accept_ms, threshold.process_ms or 1) < 1:
+        if min(threshold.accept_ms, 1 if threshold.process_ms is None else threshold.process_ms) < 1:
             raise InvalidThreshold(f"the thresholds of {kind} must be at least 1 ms")
 
 

