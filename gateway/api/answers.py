@@ -2,7 +2,6 @@
 
 import msgspec
 
-from gateway.engine.effects import Sent
 from outbox.ids import AgentId, EventId, NodeId
 
 
@@ -35,8 +34,3 @@ class ExtendedAnswer(msgspec.Struct, frozen=True, rename="camel"):
 
     event_id: EventId
     lease_ms: int
-
-
-def sent_answer(sent: Sent) -> SentAnswer:
-    """What the caller of a send or reply is told."""
-    return SentAnswer(sent.event_id, sent.thread_id, Recipient(sent.agent, sent.node), sent.duplicate)

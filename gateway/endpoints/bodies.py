@@ -1,4 +1,4 @@
-"""What clients of the local listener send: bodies, parameters and frames, parsed once into records.
+"""What clients of the local listener send: bodies and parameters, parsed once into records. Core.
 
 Unknown fields and parameters are refused: a client that misspells one must hear of it.
 """
@@ -7,9 +7,8 @@ import re
 from typing import Annotated, Literal, TypeVar
 
 import msgspec
-from starlette.requests import HTTPConnection, Request
 
-from gateway.endpoints.errors import BadRequest, NotJson
+from gateway.endpoints.errors import BadRequest
 from gateway.endpoints.limits import (
     ERROR_CHARS_MAX,
     EXPIRES_IN_MS_MAX,
@@ -161,26 +160,6 @@ class OutboxQuery(_Body, frozen=True):
 
     after: Annotated[int, msgspec.Meta(ge=0)] = 0
     limit: Limit = ROWS_DEFAULT
-
-
-async def body_of(request: Request, record: type[_Record]) -> _Record:
-    """Read a JSON body. Raises NotJson, BadRequest; BodyTooLarge while it streams."""
-    media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if media != "application/json":
-        raise NotJson("the body must be application/json")
-    return decode(await request.body(), record)
-
-
-def query_of(connection: HTTPConnection, record: type[_Record]) -> _Record:
-    """Read the query parameters. Raises BadRequest for an unknown, repeated or wrong one."""
-    pairs = connection.query_params.multi_items()
-    named = dict(pairs)
-    if len(named) != len(pairs):
-        raise BadRequest("a query parameter is given twice")
-    try:
-        return msgspec.convert(named, record, strict=False)
-    except msgspec.ValidationError as error:
-        raise BadRequest(f"query: {error}") from None
 
 
 def decode(raw: bytes, record: type[_Record]) -> _Record:

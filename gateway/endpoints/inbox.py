@@ -7,10 +7,11 @@ from starlette.routing import Route
 from gateway.api.rows import InboxAnswer, inbox_row
 from gateway.endpoints.actors import acting_agent
 from gateway.endpoints.answers import json
-from gateway.endpoints.bodies import InboxQuery, query_of
+from gateway.endpoints.bodies import InboxQuery
 from gateway.endpoints.desk import LocalDesk
 from gateway.endpoints.guard import principal_of
 from gateway.endpoints.limits import ROWS_BYTES_MAX, ROWS_MAX
+from gateway.endpoints.reading import query_of
 from outbox.ids import event_id
 from outbox.records import Received
 

@@ -15,18 +15,12 @@ from gateway.api.rows import (
 )
 from gateway.endpoints.actors import need_admin, sees
 from gateway.endpoints.answers import json
-from gateway.endpoints.bodies import (
-    DeliveriesQuery,
-    IncidentsQuery,
-    LimitQuery,
-    NoQuery,
-    OutboxQuery,
-    query_of,
-)
+from gateway.endpoints.bodies import DeliveriesQuery, IncidentsQuery, LimitQuery, NoQuery, OutboxQuery
 from gateway.endpoints.desk import LocalDesk
 from gateway.endpoints.errors import BadRequest
 from gateway.endpoints.guard import principal_of
 from gateway.endpoints.limits import ROWS_MAX
+from gateway.endpoints.reading import query_of
 from gateway.standing import WAITING_FOR_LINK, WAITING_FOR_OWNER, standing
 from gateway.trace import EventTrace, Known, assemble
 from outbox.chain import Head

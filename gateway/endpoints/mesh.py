@@ -7,8 +7,9 @@ from starlette.routing import Route
 
 from gateway.api.mesh import AgentRow, LinkState, NodeRow, StatusAnswer
 from gateway.endpoints.answers import json
-from gateway.endpoints.bodies import NoQuery, query_of
+from gateway.endpoints.bodies import NoQuery
 from gateway.endpoints.desk import LocalDesk
+from gateway.endpoints.reading import query_of
 from outbox.ids import NodeId
 
 

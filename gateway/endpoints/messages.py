@@ -4,21 +4,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from gateway.api.answers import ExtendedAnswer, SettledAnswer, sent_answer
+from gateway.api.answers import ExtendedAnswer, SettledAnswer
 from gateway.endpoints.actors import acting_agent
-from gateway.endpoints.answers import json
-from gateway.endpoints.bodies import (
-    AckBody,
-    EnqueueBody,
-    ExtendBody,
-    NackBody,
-    NoQuery,
-    ReplyBody,
-    body_of,
-    query_of,
-)
+from gateway.endpoints.answers import json, sent_answer
+from gateway.endpoints.bodies import AckBody, EnqueueBody, ExtendBody, NackBody, NoQuery, ReplyBody
 from gateway.endpoints.desk import LocalDesk
 from gateway.endpoints.guard import principal_of
+from gateway.endpoints.reading import body_of, query_of
 from gateway.endpoints.requests import extend_of, nack_of, reply_of, send_of, settle_of
 from gateway.engine.effects import Extended, Sent, Settled
 from gateway.engine.inputs import Nack, Settle

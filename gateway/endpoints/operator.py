@@ -12,9 +12,10 @@ from auth.tokens import hash_token, make_token
 from gateway.api.operator import AgentAdded, AgentRemoved, InviteAnswer, InviteRow
 from gateway.endpoints.actors import need_admin
 from gateway.endpoints.answers import json
-from gateway.endpoints.bodies import AddAgentBody, InviteBody, NoQuery, body_of, query_of
+from gateway.endpoints.bodies import AddAgentBody, InviteBody, NoQuery
 from gateway.endpoints.desk import LocalDesk
 from gateway.endpoints.guard import principal_of
+from gateway.endpoints.reading import body_of, query_of
 from gateway.engine.effects import AgentChanged, Invited
 from gateway.engine.inputs import AddAgent, Invite, RemoveAgent, RevokeInvite
 from gateway.home import write_private

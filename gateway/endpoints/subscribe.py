@@ -15,7 +15,7 @@ from auth.scopes import may_act_as
 from gateway.api.answers import Recipient
 from gateway.api.frames import ErrorFrame, OkFrame, ReqId
 from gateway.crashpoint import CrashPoint, crashpoint
-from gateway.endpoints.bodies import SubscribeQuery, query_of
+from gateway.endpoints.bodies import SubscribeQuery
 from gateway.endpoints.desk import LocalDesk
 from gateway.endpoints.errors import BadRequest, Forbidden, SubscriptionEnded
 from gateway.endpoints.frames import (
@@ -33,6 +33,7 @@ from gateway.endpoints.frames import (
 )
 from gateway.endpoints.guard import principal_of
 from gateway.endpoints.limits import SEND_WITHIN_S, SOCKET_CREDIT_MAX, SOCKET_REQUESTS_MAX
+from gateway.endpoints.reading import query_of
 from gateway.endpoints.requests import extend_of, nack_of, reply_of, settle_of
 from gateway.endpoints.turn_sockets import Mailbox
 from gateway.engine.effects import Answer, Extended, Sent, Settled

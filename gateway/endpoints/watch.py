@@ -13,10 +13,11 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from gateway.api.rows import InboxRow, inbox_row
 from gateway.endpoints.actors import acting_agent
-from gateway.endpoints.bodies import AgentQuery, query_of
+from gateway.endpoints.bodies import AgentQuery
 from gateway.endpoints.desk import LocalDesk
 from gateway.endpoints.guard import principal_of
 from gateway.endpoints.limits import SEND_WITHIN_S
+from gateway.endpoints.reading import query_of
 from outbox.chain import Entry, Head
 from outbox.envelope import Ack, decode_event, decode_header, decode_payload
 from outbox.ids import AgentId, Seq

@@ -1,0 +1,231 @@
+"""An agent's verbs: send, reply, ack, nack, inbox, watch, turns.
+
+What is sent carries an id that is made once. When the connection is lost before the answer came, the same id
+is sent again: the gateway answers the second time what it answered the first, and the message exists once.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Literal, TypeVar
+
+import msgspec
+from websockets.exceptions import ConnectionClosed
+
+from gateway.api.answers import ExtendedAnswer, SentAnswer, SettledAnswer
+from gateway.api.rows import InboxAnswer, InboxRow
+from gateway.client.backoff import backoff_s
+from gateway.client.limits import (
+    ASK_CAP_S,
+    ASK_FIRST_S,
+    BACKOFF_CAP_S,
+    BACKOFF_FIRST_S,
+    CREDIT_DEFAULT,
+    REQUEST_WITHIN_S,
+    SEEN_MAX,
+)
+from gateway.client.turns import Turns
+from gateway.client.wire import Wire
+from gateway.clock import Clock
+from gateway.errors import TimedOut, Unreachable
+from gateway.trace import EventTrace
+from outbox.ids import AgentId
+
+_Answer = TypeVar("_Answer")
+
+Level = Literal["accepted", "processed", "reply"]
+
+_REACHED: dict[Level, frozenset[str]] = {
+    "accepted": frozenset({"accepted", "processed", "replied", "dead_letter"}),
+    "processed": frozenset({"processed", "replied", "dead_letter"}),
+    "reply": frozenset({"replied", "dead_letter"}),
+}
+
+
+class ItemFrame(msgspec.Struct, frozen=True):
+    """One frame of a watching socket."""
+
+    item: InboxRow
+
+
+class AgentClient:
+    """One agent of a gateway. Every call raises Denied, Unreachable or TimedOut."""
+
+    def __init__(self, wire: Wire, name: AgentId, clock: Clock) -> None:
+        self.name = name
+        self._wire = wire
+        self._clock = clock
+
+    async def send(
+        self,
+        to: str,
+        payload: object,
+        *,
+        type: str | None = None,  # noqa: A002 - the envelope's own name
+        thread: str | None = None,
+        priority: int | None = None,
+        expires_in_ms: int | None = None,
+        id: str | None = None,  # noqa: A002 - as above
+        within_s: float = REQUEST_WITHIN_S,
+    ) -> SentAnswer:
+        """Send to ``name`` or ``name@node``; a text becomes the payload ``{"text": …}``.
+
+        Returns once it is in the outbox. A lost connection is tried again under the same id for ``within_s``.
+        """
+        envelope = {
+            "id": id if id is not None else self._new_id(),
+            "payload": _payload(payload),
+            "type": type,
+            "thread": thread,
+            "priority": priority,
+            "expiresInMs": expires_in_ms,
+        }
+        named = {name: value for name, value in envelope.items() if value is not None or name == "payload"}
+        body = {"agent": self.name, "to": to, "envelope": named}
+        return await self._insist(lambda: self._wire.post("/v1/enqueue", SentAnswer, body), within_s)
+
+    async def reply(
+        self,
+        event_id: str,
+        payload: object,
+        *,
+        lease_id: str | None = None,
+        type: str | None = None,  # noqa: A002 - as above
+        id: str | None = None,  # noqa: A002 - as above
+        within_s: float = REQUEST_WITHIN_S,
+    ) -> SentAnswer:
+        """Answer an event of the inbox; its turn is done with it. Repeated like ``send``."""
+        body = {
+            "agent": self.name,
+            "eventId": event_id,
+            "payload": msgspec.Raw(msgspec.json.encode(_payload(payload))),
+            "leaseId": lease_id,
+            "type": type,
+            "id": id if id is not None else self._new_id(),
+        }
+        return await self._insist(lambda: self._wire.post("/v1/reply", SentAnswer, body), within_s)
+
+    async def ack(
+        self,
+        event_id: str,
+        *,
+        lease_id: str | None = None,
+        failed: str | None = None,
+        within_s: float = REQUEST_WITHIN_S,
+    ) -> SettledAnswer:
+        """End a turn: well, or as ``failed`` with a reason. The same end twice is no error."""
+        body = {
+            "agent": self.name,
+            "eventId": event_id,
+            "leaseId": lease_id,
+            "outcome": "ok" if failed is None else "failed",
+            "error": failed,
+        }
+        return await self._insist(lambda: self._wire.post("/v1/ack", SettledAnswer, body), within_s)
+
+    async def nack(self, event_id: str, lease_id: str, *, delay_ms: int = 0) -> SettledAnswer:
+        """Give a turn back."""
+        body = {"agent": self.name, "eventId": event_id, "leaseId": lease_id, "delayMs": delay_ms}
+        return await self._wire.post("/v1/nack", SettledAnswer, body)
+
+    async def extend(self, event_id: str, lease_id: str, *, lease_ms: int) -> ExtendedAnswer:
+        """Keep a turn for so long from now."""
+        body = {"agent": self.name, "eventId": event_id, "leaseId": lease_id, "leaseMs": lease_ms}
+        return await self._wire.post("/v1/extend", ExtendedAnswer, body)
+
+    async def inbox(
+        self, *, done: bool = False, limit: int | None = None, after: str | None = None
+    ) -> list[InboxRow]:
+        """Look at the inbox: unfinished turns, or with ``done`` all. Acknowledges nothing."""
+        query = {"agent": self.name, "all": done, "limit": limit, "after": after}
+        return (await self._wire.get("/v1/inbox", InboxAnswer, query)).items
+
+    async def trace(self, event_id: str) -> EventTrace:
+        """What this node knows about one event."""
+        return await self._wire.get(f"/v1/trace/{event_id}", EventTrace, {})
+
+    async def wait_for(self, event_id: str, level: Level, within_s: float) -> EventTrace:
+        """Wait until a sent event is accepted, processed or replied to, or is a dead letter.
+
+        Raises TimedOut: the event stays queued.
+        """
+        deadline_ms = self._clock.mono_ms() + int(within_s * 1000)
+        asked = 0
+        while True:
+            found = await self.trace(event_id)
+            asked += 1
+            if found.state in _REACHED[level]:
+                return found
+            left_s = (deadline_ms - self._clock.mono_ms()) / 1000
+            if left_s <= 0:
+                raise TimedOut(
+                    f"{event_id} is {found.state} after {within_s:g} s; it stays queued",
+                    hint=f"follow it with: gateway trace {event_id}",
+                )
+            await asyncio.sleep(min(left_s, ASK_CAP_S, ASK_FIRST_S * 2 ** min(asked, 10)))
+
+    def turns(self, session: str | None = None, *, credit: int = CREDIT_DEFAULT) -> Turns:
+        """Work on turns, at most ``credit`` at a time.
+
+        ``session`` names this run of the agent: after a disconnect or restart the same name gets its
+        unfinished turns back under their old leases, marked as resumed. Without one a fresh name is made.
+        """
+        name = session if session is not None else f"session-{self._clock.entropy(8).hex()}"
+        return Turns(self._wire, self, name, credit, self._clock)
+
+    async def watch(self) -> AsyncIterator[InboxRow]:
+        """Rows as they are accepted, for ever; what came while the gateway was away follows when it is back."""
+        newest = await self.inbox(done=True, limit=1)
+        last = newest[-1].event_id if newest else None
+        shown: OrderedDict[str, None] = OrderedDict.fromkeys(row.event_id for row in newest)
+        failures = 0
+        while True:
+            try:
+                socket = await self._wire.open("/v1/watch", {"agent": self.name})
+                missed = await self.inbox(done=True, after=last, limit=SEEN_MAX)
+                failures = 0
+                async with socket:
+                    for row in missed:
+                        if _new(row, shown):
+                            last = row.event_id
+                            yield row
+                    async for text in socket:
+                        row = msgspec.json.decode(text, type=ItemFrame).item
+                        if _new(row, shown):
+                            last = row.event_id
+                            yield row
+            except (Unreachable, ConnectionClosed):
+                failures += 1
+            await self._pause(failures or 1)
+
+    async def _insist(self, call: Callable[[], Awaitable[_Answer]], within_s: float) -> _Answer:
+        deadline_ms = self._clock.mono_ms() + int(within_s * 1000)
+        failures = 0
+        while True:
+            try:
+                return await call()
+            except Unreachable:
+                failures += 1
+                if self._clock.mono_ms() >= deadline_ms:
+                    raise
+            await self._pause(failures)
+
+    async def _pause(self, failures: int) -> None:
+        fraction = self._clock.fraction()
+        await asyncio.sleep(backoff_s(failures, fraction, first_s=BACKOFF_FIRST_S, cap_s=BACKOFF_CAP_S))
+
+    def _new_id(self) -> str:
+        return f"id-{self._clock.entropy(16).hex()}"
+
+
+def _payload(payload: object) -> object:
+    return {"text": payload} if isinstance(payload, str) else payload
+
+
+def _new(row: InboxRow, shown: OrderedDict[str, None]) -> bool:
+    if row.event_id in shown:
+        return False
+    shown[row.event_id] = None
+    while len(shown) > SEEN_MAX * 2:
+        shown.popitem(last=False)
+    return True

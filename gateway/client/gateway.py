@@ -1,0 +1,111 @@
+"""The gateway as an operator's program sees it."""
+
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+from urllib.parse import quote
+
+from gateway.api.mesh import AgentRow, NodeRow, StatusAnswer
+from gateway.api.operator import AgentAdded, InviteAnswer, InviteRow
+from gateway.api.rows import DeliveryRow, IncidentRow, OutboxAnswer
+from gateway.client.agent import AgentClient
+from gateway.client.wire import Wire
+from gateway.clock import Clock
+from gateway.home import Home, read_private
+from gateway.trace import EventTrace
+from outbox.ids import AgentId, agent_id
+
+
+class GatewayClient:
+    """One gateway. Every call raises Denied (with the gateway's code), Unreachable or TimedOut.
+
+    ``socket`` is the path of the Unix socket, where no token means the operator; ``url`` is ``http://127.0.0.1:…``.
+    """
+
+    def __init__(
+        self,
+        *,
+        socket: Path | None = None,
+        url: str | None = None,
+        token: str | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self._wire = Wire(socket=socket, url=url, token=token)
+        self._clock = clock or Clock()
+
+    @classmethod
+    def of_home(cls, home: Home, agent: AgentId | None = None) -> Self:
+        """The gateway of a home on this machine: as its operator, or as one agent by its token file.
+
+        Raises HomeError when the agent's token cannot be read.
+        """
+        if agent is None:
+            return cls(socket=home.socket)
+        return cls(socket=home.socket, token=read_private(home.token(agent)).decode().strip())
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._wire.__aexit__(kind, error, trace)
+
+    def agent(self, name: str) -> AgentClient:
+        """Speak as an agent of this node. Raises InvalidId."""
+        return AgentClient(self._wire, agent_id(name), self._clock)
+
+    async def status(self) -> StatusAnswer:
+        """The node at a glance."""
+        return await self._wire.get("/v1/status", StatusAnswer, {})
+
+    async def nodes(self) -> list[NodeRow]:
+        """The nodes of the mesh."""
+        return await self._wire.get("/v1/nodes", list[NodeRow], {})
+
+    async def agents(self) -> list[AgentRow]:
+        """The agents of the mesh."""
+        return await self._wire.get("/v1/agents", list[AgentRow], {})
+
+    async def add_agent(self, name: str) -> AgentAdded:
+        """Name an agent that lives here; its token is in the file that is returned."""
+        return await self._wire.post("/v1/agents", AgentAdded, {"name": name})
+
+    async def remove_agent(self, name: str) -> None:
+        """Take it away; its unfinished turns fail."""
+        await self._wire.delete(f"/v1/agents/{quote(name, safe='')}")
+
+    async def invite(
+        self, node: str | None = None, *, ttl_s: int | None = None, key_thumbprint: str | None = None
+    ) -> InviteAnswer:
+        """Make a single-use invite; its join code is in this answer only."""
+        body = {"node": node, "ttlSeconds": ttl_s, "keyThumbprint": key_thumbprint}
+        return await self._wire.post("/v1/invites", InviteAnswer, body)
+
+    async def invites(self) -> list[InviteRow]:
+        """All invites, newest first."""
+        return await self._wire.get("/v1/invites", list[InviteRow], {})
+
+    async def revoke_invite(self, invite_id: str) -> None:
+        """Take an invite back."""
+        await self._wire.delete(f"/v1/invites/{quote(invite_id, safe='')}")
+
+    async def trace(self, event: str) -> EventTrace:
+        """What this node knows about one event."""
+        return await self._wire.get(f"/v1/trace/{quote(event, safe='')}", EventTrace, {})
+
+    async def deliveries(self, *, state: str | None = None, limit: int | None = None) -> list[DeliveryRow]:
+        """The newest deliveries."""
+        return await self._wire.get("/v1/deliveries", list[DeliveryRow], {"state": state, "limit": limit})
+
+    async def dead(self, *, limit: int | None = None) -> list[DeliveryRow]:
+        """The newest dead letters."""
+        return await self._wire.get("/v1/dead", list[DeliveryRow], {"limit": limit})
+
+    async def incidents(self, *, closed: bool = False) -> list[IncidentRow]:
+        """Open incidents, or with ``closed`` all of them."""
+        return await self._wire.get("/v1/incidents", list[IncidentRow], {"all": closed})
+
+    async def outbox(self, *, after: int = 0, limit: int | None = None) -> OutboxAnswer:
+        """Entries of the node's outbox after a position."""
+        return await self._wire.get("/v1/outbox", OutboxAnswer, {"after": after, "limit": limit})

@@ -1,0 +1,27 @@
+"""Bounds of the client, each with its reason."""
+
+BACKOFF_FIRST_S = 0.1
+BACKOFF_CAP_S = 10.0
+"""A gateway that restarts is back in a second; one that is gone is not asked more than this often."""
+
+REQUEST_WITHIN_S = 30.0
+"""A commit takes milliseconds; a machine that swaps takes seconds."""
+
+CONNECT_WITHIN_S = 5.0
+"""The gateway is on this machine."""
+
+PING_EVERY_S = 10.0
+"""Half-open sockets are found in twice this time."""
+
+CREDIT_DEFAULT = 1
+"""Turns an agent works on at a time, unless it says otherwise: most can do one."""
+
+MESSAGE_BYTES_MAX = 1024 * 1024
+"""One frame of the gateway: an event and its lease."""
+
+ASK_FIRST_S = 0.05
+ASK_CAP_S = 1.0
+"""How often a waiting sender looks at its delivery: at once for a quick answer, seldom for a slow one."""
+
+SEEN_MAX = 1_000
+"""Rows that a watcher remembers to have shown, to show none twice after a reconnect."""

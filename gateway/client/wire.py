@@ -1,0 +1,139 @@
+"""HTTP requests and sockets to one gateway, over its Unix socket or loopback; its refusals as errors."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TypeVar
+from urllib.parse import urlencode, urlsplit
+
+import httpx
+import msgspec
+from websockets.asyncio.client import ClientConnection, connect, unix_connect
+from websockets.exceptions import InvalidHandshake, InvalidStatus, InvalidURI
+
+from gateway.api.problem import Problem
+from gateway.client.limits import CONNECT_WITHIN_S, MESSAGE_BYTES_MAX, PING_EVERY_S, REQUEST_WITHIN_S
+from gateway.errors import ConfigError, Denied, TimedOut, Unreachable
+
+_Record = TypeVar("_Record")
+
+_START = "start it with: gateway run"
+
+
+class Wire:
+    """One gateway's address and a token for it."""
+
+    def __init__(self, *, socket: Path | None, url: str | None, token: str | None) -> None:
+        if (socket is None) == (url is None):
+            raise ConfigError("a client needs a socket or a URL", hint="one of them, not both")
+        self._socket = socket
+        self._base = url.rstrip("/") if url is not None else "http://localhost"
+        self._headers = {"Authorization": f"Bearer {token}"} if token is not None else {}
+        transport = httpx.AsyncHTTPTransport(uds=str(socket)) if socket is not None else None
+        self._http = httpx.AsyncClient(
+            base_url=self._base,
+            headers=self._headers,
+            transport=transport,
+            timeout=httpx.Timeout(REQUEST_WITHIN_S, connect=CONNECT_WITHIN_S),
+            trust_env=False,  # no proxy stands between an agent and its own machine
+        )
+
+    @property
+    def place(self) -> str:
+        """Where the gateway is, for people."""
+        return str(self._socket) if self._socket is not None else self._base
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._http.aclose()
+
+    async def get(self, path: str, record: type[_Record], query: Mapping[str, object | None]) -> _Record:
+        """Read something. Raises Denied, Unreachable, TimedOut."""
+        return self._decode(await self._request("GET", path, None, query), record)
+
+    async def post(self, path: str, record: type[_Record], body: Mapping[str, object | None]) -> _Record:
+        """Do something; None in the body is left out. Raises Denied, Unreachable, TimedOut."""
+        return self._decode(await self._request("POST", path, body, {}), record)
+
+    async def delete(self, path: str) -> None:
+        """Take something away. Raises Denied, Unreachable, TimedOut."""
+        await self._request("DELETE", path, None, {})
+
+    async def open(self, path: str, query: Mapping[str, str | None]) -> ClientConnection:
+        """Open a socket. Raises Denied when it is refused, Unreachable when it may work later."""
+        named = {name: value for name, value in query.items() if value is not None}
+        uri = f"ws://{urlsplit(self._base).netloc}{path}?{urlencode(named)}"
+        try:
+            if self._socket is not None:
+                return await unix_connect(
+                    str(self._socket),
+                    uri,
+                    additional_headers=self._headers,
+                    compression=None,
+                    open_timeout=CONNECT_WITHIN_S,
+                    ping_interval=PING_EVERY_S,
+                    ping_timeout=PING_EVERY_S,
+                    max_size=MESSAGE_BYTES_MAX,
+                )
+            return await connect(
+                uri,
+                additional_headers=self._headers,
+                compression=None,
+                open_timeout=CONNECT_WITHIN_S,
+                ping_interval=PING_EVERY_S,
+                ping_timeout=PING_EVERY_S,
+                max_size=MESSAGE_BYTES_MAX,
+                proxy=None,
+            )
+        except InvalidStatus as refused:
+            raise self._refusal(refused.response.status_code, bytes(refused.response.body or b"")) from None
+        except (OSError, TimeoutError, InvalidHandshake, InvalidURI) as error:
+            raise self._unreachable(error) from None
+
+    async def _request(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, object | None] | None,
+        query: Mapping[str, object | None],
+    ) -> bytes:
+        content, headers = None, {}
+        if body is not None:
+            named = {name: value for name, value in body.items() if value is not None}
+            content, headers = msgspec.json.encode(named), {"Content-Type": "application/json"}
+        params = {name: _text(value) for name, value in query.items() if value is not None}
+        try:
+            answer = await self._http.request(method, path, content=content, headers=headers, params=params)
+        except httpx.ReadTimeout:
+            raise TimedOut(f"no answer in {REQUEST_WITHIN_S:.0f} s from {self.place}") from None
+        except httpx.TransportError as error:
+            raise self._unreachable(error) from None
+        if answer.is_success:
+            return answer.content
+        raise self._refusal(answer.status_code, answer.content)
+
+    def _decode(self, raw: bytes, record: type[_Record]) -> _Record:
+        try:
+            return msgspec.json.decode(raw, type=record)
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise Unreachable(
+                f"{self.place} does not answer like a gateway: {error}", hint="is it of another version?"
+            ) from None
+
+    def _refusal(self, status: int, raw: bytes) -> Denied | Unreachable:
+        try:
+            problem = msgspec.json.decode(raw, type=Problem)
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            return Unreachable(f"{self.place} answers with status {status}", hint="is it a gateway?")
+        return Denied(problem.code, problem.detail, hint=problem.hint, retryable=problem.retryable)
+
+    def _unreachable(self, error: Exception) -> Unreachable:
+        return Unreachable(f"no gateway answers at {self.place} ({type(error).__name__})", hint=_START)
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

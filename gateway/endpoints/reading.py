@@ -1,0 +1,31 @@
+"""Bodies and query parameters of a request, read once, at the edge."""
+
+from typing import TypeVar
+
+import msgspec
+from starlette.requests import HTTPConnection, Request
+
+from gateway.endpoints.bodies import decode
+from gateway.endpoints.errors import BadRequest, NotJson
+
+_Record = TypeVar("_Record")
+
+
+async def body_of(request: Request, record: type[_Record]) -> _Record:
+    """Read a JSON body. Raises NotJson, BadRequest; BodyTooLarge while it streams."""
+    media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media != "application/json":
+        raise NotJson("the body must be application/json")
+    return decode(await request.body(), record)
+
+
+def query_of(connection: HTTPConnection, record: type[_Record]) -> _Record:
+    """Read the query parameters. Raises BadRequest for an unknown, repeated or wrong one."""
+    pairs = connection.query_params.multi_items()
+    named = dict(pairs)
+    if len(named) != len(pairs):
+        raise BadRequest("a query parameter is given twice")
+    try:
+        return msgspec.convert(named, record, strict=False)
+    except msgspec.ValidationError as error:
+        raise BadRequest(f"query: {error}") from None
