@@ -4,7 +4,10 @@
 
     $GATEWAY_HOME/             0700
         gateway.toml  journal.db  room.db  lock
+        seed.jwt  seed.record  (a seed's)
+        issuer.json            (a joined node's)
         keys/                  0700
+        admin.token            0600
         agents/<name>.token    0600
         log/gateway.jsonl
     <runtime>/<name>.sock      0600 in a directory of 0700; a short name, since the kernel allows 107 bytes
@@ -68,6 +71,21 @@ class Home(msgspec.Struct, frozen=True):
         return self.root / "room.db"
 
     @property
+    def certificate(self) -> Path:
+        """A seed's certificate, signed by the mesh root."""
+        return self.root / "seed.jwt"
+
+    @property
+    def admission(self) -> Path:
+        """A seed's own admission record, signed by the mesh root."""
+        return self.root / "seed.record"
+
+    @property
+    def issuer(self) -> Path:
+        """Where a joined node was invited: how it finds the mesh again without a state room."""
+        return self.root / "issuer.json"
+
+    @property
     def log(self) -> Path:
         """The log of all levels."""
         return self.root / "log" / "gateway.jsonl"
@@ -81,6 +99,11 @@ class Home(msgspec.Struct, frozen=True):
     def agents(self) -> Path:
         """Directory of the agents' tokens."""
         return self.root / "agents"
+
+    @property
+    def admin_token(self) -> Path:
+        """The operator's bearer token; on the Unix socket none is needed."""
+        return self.root / "admin.token"
 
     def token(self, agent: AgentId) -> Path:
         """The bearer token of a local agent; its name was checked, so it stays inside."""

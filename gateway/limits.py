@@ -30,3 +30,30 @@ GRACE_S = 5.0
 LOG_BYTES_MAX = 10 * 1024 * 1024
 LOG_FILES_MAX = 5
 """The log file and five older ones: 60 MiB at most, days of a busy gateway."""
+
+HEARTBEAT_S = 5.0
+"""Six heartbeats fit into the time after which a node counts as offline."""
+
+CURSORS_EVERY_S = 1.0
+"""Cursors are published at most this often: they only ever prove a loss, which can wait."""
+
+HEAD_EVERY_S = 300.0
+"""The own head in the ``nodes`` record; each write leaves a few bytes in the document's history."""
+
+ROOM_PEERS_MAX = 3
+"""State-room sockets that a node dials: any connected shape of nodes converges, and two would do."""
+
+DEFER_S = 3.0
+"""How long the node with the larger name waits for the other one to dial."""
+
+ANSWER_BYTES_MAX = 64 * 1024
+"""What a peer may answer to a challenge or a renewal."""
+
+ASK_WITHIN_S = 10.0
+"""How long such an answer may take."""
+
+STALLED_READER_MS = 30_000
+"""A connection whose other side acknowledges nothing for so long is dead (TCP_USER_TIMEOUT)."""
+
+JOIN_WITHIN_S = 30.0
+"""How long a newcomer waits for its first copy of the state room."""

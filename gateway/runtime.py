@@ -22,7 +22,6 @@ from gateway.engine.effects import (
     Effect,
     Handed,
     IncidentChanged,
-    Invited,
     Refused,
     StreamBroken,
 )
@@ -54,10 +53,6 @@ class Outlets(Protocol):
 
     def agent_changed(self, changed: AgentChanged) -> None:
         """Publish an agent's record."""
-        ...
-
-    def invited(self, invited: Invited) -> None:
-        """An invite changed its status."""
         ...
 
     def reset(self) -> None:
@@ -236,9 +231,6 @@ class Runtime:
                     _log_incident(effect)
                 case AgentChanged():
                     outlets.agent_changed(effect)
-                    self._answer(effect)
-                case Invited():
-                    outlets.invited(effect)
                     self._answer(effect)
                 case _:
                     self._answer(effect)

@@ -1,25 +1,25 @@
 """The peer listener: joining, renewing, the state room and the pipe. Nothing else is served here.
 
-Before a socket opens its ticket is spent and the transaction committed; a refusal is an HTTP answer with its
+Before a socket opens, its ticket is spent and the transaction committed; a refusal is an HTTP answer with its
 code, before 101. Not one byte of Yjs goes to anybody without a ticket.
 """
 
 from collections.abc import Awaitable, Callable
-from typing import Protocol
+from dataclasses import dataclass
 
+import msgspec
 import structlog
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
-import msgspec
-from auth.errors import AuthError, NodeMismatch
+from auth.errors import AuthError
 from auth.gatekeeper import Gatekeeper
 from auth.keys import PublicKey
 from auth.limits import BODY_BYTES_MAX, ENTROPY_BYTES
-from auth.members import Member
 from auth.messages import (
     CHALLENGE_PATH,
     EXCHANGE_PATH,
@@ -28,22 +28,191 @@ from auth.messages import (
     read_proof_header,
     read_ticket_header,
 )
-from gateway.clock import Clock
 from gateway.crashpoint import CrashPoint, crashpoint
-from gateway.door import PIPE_ROOM
+from gateway.door import PIPE_ROOM, check_member
 from gateway.endpoints.errors import BadRequest, BodyTooLarge, ForeignOrigin, NotJson
-from gateway.endpoints.problems import refuse, refuse_route, response_of
+from gateway.endpoints.problems import fail, problem_of, refuse_route, response_of
 from gateway.engine.effects import Admitted, Ticketed
 from gateway.engine.inputs import Exchange, Renew, Upgrade
+from gateway.errors import Denied
+from gateway.links.errors import SocketClosed
 from gateway.links.link import Link, Local
 from gateway.links.peering import PATHS
 from gateway.links.registry import Registry
-from gateway.links.socket import AcceptedSocket, SocketClosed
+from gateway.links.socket import AcceptedSocket, Socket
 from gateway.rooms import Rooms
 from outbox.errors import MeshError
-from outbox.ids import NodeId
-from starlette.exceptions import HTTPException
+from stateroom.outflow import LOST, Recv, Send
+from stateroom.room import Room
 
 log = structlog.get_logger(__name__)
 
-NO_STORE = {"Cache-Control": "no-store"}
+_CLOSE_INTERNAL = 1011
+
+
+@dataclass(frozen=True, slots=True)
+class PeerDesk:
+    """The gateway as its peer listener sees it."""
+
+    local: Local
+    gatekeeper: Gatekeeper
+    rooms: Rooms
+    registry: Registry
+
+
+def peer_app(desk: PeerDesk) -> Starlette:
+    """The ASGI application of the peer listener."""
+    door = _Endpoints(desk)
+    posts = {CHALLENGE_PATH: door.challenge, EXCHANGE_PATH: door.exchange, RENEW_PATH: door.renew}
+    routes: list[Route | WebSocketRoute] = [
+        Route(path, _no_store(handler), methods=["POST"]) for path, handler in posts.items()
+    ]
+    routes += [WebSocketRoute(path, door.socket_for(room)) for room, path in PATHS.items()]
+    app = Starlette(
+        routes=routes, exception_handlers={MeshError: _refuse, HTTPException: refuse_route, Exception: fail}
+    )
+    app.router.redirect_slashes = False
+    return app
+
+
+class _Endpoints:
+    def __init__(self, desk: PeerDesk) -> None:
+        self._desk = desk
+        self._runtime = desk.local.runtime
+
+    async def challenge(self, request: Request) -> Response:
+        body, clock = await _body(request), self._desk.local.clock
+        answer = self._desk.gatekeeper.challenge(
+            body, clock.wall_ms(), clock.entropy(ENTROPY_BYTES), _client(request)
+        )
+        return _json(msgspec.json.encode(answer))
+
+    async def exchange(self, request: Request) -> Response:
+        body = await _body(request)
+        answer = await self._runtime.ask(Exchange(self._runtime.req(), body, _client(request)))
+        assert isinstance(answer, Ticketed)
+        crashpoint(CrashPoint.EXCHANGE_AFTER_COMMIT)
+        return _json(answer.body)
+
+    async def renew(self, request: Request) -> Response:
+        body = await _body(request)
+        answer = await self._runtime.ask(Renew(self._runtime.req(), body, _client(request)))
+        assert isinstance(answer, Ticketed)
+        return _json(answer.body)
+
+    def socket_for(self, room: str) -> Callable[[WebSocket], Awaitable[None]]:
+        """The handler of one channel's upgrades."""
+
+        async def handle(websocket: WebSocket) -> None:
+            _check_browser(websocket)
+            admitted = await self._admit(websocket, room)
+            await websocket.accept()
+            await self._serve(AcceptedSocket(websocket), admitted)
+
+        return handle
+
+    async def _admit(self, websocket: WebSocket, room: str) -> Admitted:
+        if websocket.url.query:
+            raise BadRequest("a socket takes no query", hint="the ticket goes into the Authorization header")
+        ticket = read_ticket_header(websocket.headers.getlist("authorization"))
+        proof = read_proof_header(websocket.headers.getlist(PROOF_HEADER))
+        path, req = PATHS[room], self._runtime.req()
+        admitted = await self._runtime.ask(Upgrade(req, ticket, proof, path, room, _client(websocket)))
+        assert isinstance(admitted, Admitted)
+        crashpoint(CrashPoint.UPGRADE_AFTER_COMMIT)
+        if admitted.new_member:
+            self._publish(admitted)
+        else:
+            check_member(self._desk.rooms.view(), admitted)
+        log.info("peer.admitted", peer=admitted.node, room=room, new_member=admitted.new_member)
+        return admitted
+
+    def _publish(self, admitted: Admitted) -> None:
+        for member in self._desk.gatekeeper.members():
+            if member.node == admitted.node:
+                self._desk.rooms.say_member(member)
+
+    async def _serve(self, socket: AcceptedSocket, admitted: Admitted) -> None:
+        registry, peer, room = self._desk.registry, admitted.node, self._desk.rooms.named(admitted.room)
+        registry.opened(peer, admitted.room)
+        try:
+            if room is not None:
+                await _serve_room(room, socket, peer)
+            else:
+                assert admitted.room == PIPE_ROOM
+                verify = PublicKey.from_bytes(admitted.public_key).verify
+                await registry.run_link(Link(self._desk.local, peer, verify, socket, dialled=False))
+        finally:
+            registry.closed(peer, admitted.room)
+
+
+async def _serve_room(room: Room, socket: Socket, peer: str) -> None:
+    send, recv = _room_ends(socket)
+    closed = await room.serve(send, recv, peer=peer)
+    await socket.close(_CLOSE_INTERNAL if closed is LOST else closed.code, closed.reason)
+
+
+def _room_ends(socket: Socket) -> tuple[Send, Recv]:
+    async def send(frame: bytes) -> None:
+        try:
+            await socket.send(frame)
+        except SocketClosed as error:
+            raise ConnectionError(str(error)) from None
+
+    async def recv() -> bytes | None:
+        try:
+            return await socket.receive()
+        except SocketClosed:
+            return None
+
+    return send, recv
+
+
+async def _body(request: Request) -> bytes:
+    """The whole body, read no further than its limit. Raises RequestError branches."""
+    _check_browser(request)
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        raise NotJson("the body must be application/json")
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > BODY_BYTES_MAX:
+            raise BodyTooLarge(f"a body has at most {BODY_BYTES_MAX} bytes")
+    return body
+
+
+def _check_browser(connection: HTTPConnection) -> None:
+    """Gateways are no web pages: whatever says that it comes from one is refused."""
+    if len(connection.headers.getlist("host")) != 1:
+        raise BadRequest("exactly one Host header is needed")
+    if "origin" in connection.headers or "sec-fetch-site" in connection.headers:
+        raise ForeignOrigin("web pages cannot talk to a gateway")
+
+
+def _client(connection: HTTPConnection) -> str:
+    return connection.client.host if connection.client is not None else "unknown"
+
+
+def _json(body: bytes) -> Response:
+    return Response(body, media_type="application/json")
+
+
+def _no_store(
+    handler: Callable[[Request], Awaitable[Response]],
+) -> Callable[[Request], Awaitable[Response]]:
+    async def uncached(request: Request) -> Response:
+        response = await handler(request)
+        response.headers["Cache-Control"] = "no-store"
+        return response
+
+    return uncached
+
+
+async def _refuse(connection: Request, error: Exception) -> Response:
+    """A refusal is never cached; on a socket it is the answer instead of 101."""
+    assert isinstance(error, MeshError)
+    if isinstance(error, AuthError | Denied):
+        log.info("peer.refused", code=problem_of(error).code, client=_client(connection))
+    response = response_of(error)
+    response.headers["Cache-Control"] = "no-store"
+    return response

@@ -1,0 +1,228 @@
+"""A running gateway: every part put together, started and stopped in order.
+
+Nothing needs an orderly stop: the journal is consistent at every moment, and a start does the same after a
+SIGKILL as after a SIGTERM.
+"""
+
+import asyncio
+import signal
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+
+import msgspec
+import structlog
+import uvloop
+
+from auth.gate import Gate
+from auth.gatekeeper import Gatekeeper
+from auth.joiner import Joiner
+from auth.keyring import Keyring
+from auth.keys import SigningKey
+from auth.ledger_schema import LEDGER_MIGRATIONS
+from auth.sqlite_ledger import SqliteLedger
+from gateway.clock import Clock
+from gateway.config import Config
+from gateway.door import ROOMS, Door
+from gateway.endpoints.local import local_app
+from gateway.endpoints.peer import PeerDesk, peer_app
+from gateway.endpoints.turn_sockets import TurnSockets
+from gateway.engine import Engine
+from gateway.engine.inputs import Now
+from gateway.feed import Feed
+from gateway.home import Home, bind_socket, read_private
+from gateway.limits import HEAD_EVERY_S
+from gateway.links.link import Local
+from gateway.links.peering import Peering
+from gateway.links.reach import Issuer, reach_of
+from gateway.links.registry import Registry
+from gateway.links.tickets import TicketOffice
+from gateway.operator_desk import OperatorDesk
+from gateway.outlets import GatewayOutlets
+from gateway.rooms import Rooms
+from gateway.runtime import Runtime
+from gateway.servers import listen_tcp, make_server, quieten, serve
+from gateway.telemetry import start_logging
+from gateway.tokens import TokenTable, admin_hash
+from outbox.journal import Journal
+from outbox.lock import HomeLock
+from outbox.reader import JournalReader
+from stateroom.view import View
+
+log = structlog.get_logger(__name__)
+
+_BOOT_BYTES = 8
+
+
+class Gateway:
+    """One node's gateway, opened from its home. ``run`` until cancelled, then ``close``."""
+
+    def __init__(self, home: Home, config: Config, clock: Clock) -> None:
+        """Open everything that can fail before anything is served.
+
+        Raises HomeError, HomeLocked, StorageFailed, BrokenChain, BadCheckpoint and the keyring's errors.
+        """
+        home.check()
+        self._stack = AsyncExitStack()
+        self._stack.enter_context(HomeLock(home.lock))
+        self._home, self._config, self._clock = home, config, clock
+        self._started_at_ms = clock.wall_ms()
+        keyring = Keyring(home.keys)
+        self._key = keyring.node_key(clock.entropy)
+        self._journal = Journal.open(home.journal)
+        self._stack.callback(self._journal.close)
+        self._journal.verify_tail(self._key.public.verify)
+        self._journal.database.migrate("auth", LEDGER_MIGRATIONS)
+        self._identity = self._journal.identity()
+        self._reader = JournalReader.open(home.journal)
+        self._stack.callback(self._reader.close)
+        self._gatekeeper = Gatekeeper(self._gate(keyring))
+        self._tokens = TokenTable(self._reader, admin_hash(home, clock))
+        self._peer_socket = listen_tcp(config.listen.host, config.listen.port)
+        self._stack.callback(self._peer_socket.close)
+        host, port = self._peer_socket.getsockname()[:2]
+        self.reach = reach_of(config.public.endpoints, _issuer(home), host, port)
+
+    async def close(self) -> None:
+        """Let go of files, sockets and the home."""
+        await self._stack.aclose()
+
+    async def run(self, ready: Callable[["Gateway"], None] = lambda _: None) -> None:
+        """Serve until cancelled. Raises StorageFailed when the disk can no longer be trusted."""
+        rooms = Rooms(self._home.room, self._identity, self._key, self._clock)
+        view = await rooms.load()
+        door = Door(self._gatekeeper, self._clock)
+        runtime = Runtime(self._journal, self._engines(door), view, self._clock)
+        local = Local(self._identity, runtime, self._reader, self._clock)
+        registry = Registry(self._identity.node, self._clock)
+        joiner = Joiner(self._identity.node, self._key)
+        office = TicketOffice(joiner, self._clock, allow_plain=self._config.listen.allow_plain)
+        self._stack.push_async_callback(office.close)
+        peering = Peering(local, registry, rooms, office, self.reach)
+        turns = TurnSockets()
+        runtime.outlets = GatewayOutlets(turns, registry, rooms, self._tokens)
+        self._introduce(rooms)
+        rooms.watch(runtime.see)
+        rooms.watch(peering.see)
+        desk = self._desk(runtime, registry, peering, turns)
+        peer_desk = PeerDesk(local, self._gatekeeper, rooms, registry)
+        unix = bind_socket(self._home.socket)
+        self._stack.callback(unix.close)
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(runtime.run())
+            tasks.create_task(rooms.run(lambda: runtime.feed.head, lambda: self._beat(rooms, registry)))
+            tasks.create_task(self._publish_head(rooms, runtime.feed))
+            tasks.create_task(peering.run())
+            tasks.create_task(serve(make_server(peer_app(peer_desk)), self._peer_socket))
+            tasks.create_task(serve(make_server(local_app(desk, trusted_socket=True)), unix))
+            if self._config.local.port:
+                tcp = listen_tcp("127.0.0.1", self._config.local.port)
+                tasks.create_task(serve(make_server(local_app(desk)), tcp))
+            log.info("gateway.ready", node=self._identity.node, endpoints=self.reach.endpoints)
+            ready(self)
+
+    # --- parts
+
+    def _gate(self, keyring: Keyring) -> Gate:
+        clock, home = self._clock, self._home
+        return Gate(
+            mesh=self._identity.mesh,
+            node=self._identity.node,
+            node_key=self._key,
+            ticket_key=SigningKey(clock.entropy(32)),
+            boot=clock.entropy(_BOOT_BYTES).hex(),
+            nonce_key=keyring.nonce_key(clock.entropy),
+            certificate=read_private(home.certificate).decode() if home.certificate.exists() else "",
+            rooms=ROOMS,
+            ledger=SqliteLedger(self._journal.database),
+        )
+
+    def _engines(self, door: Door) -> Callable[[View, Now], Engine]:
+        policy, limits = self._config.policy(), self._config.courier_limits()
+
+        def make(view: View, now: Now) -> Engine:
+            return Engine(
+                self._journal,
+                view,
+                self._key.sign,
+                self._clock,
+                now,
+                policy=policy,
+                limits=limits,
+                desk=door,
+            )
+
+        return make
+
+    def _desk(
+        self, runtime: Runtime, registry: Registry, peering: Peering, turns: TurnSockets
+    ) -> OperatorDesk:
+        return OperatorDesk(
+            runtime=runtime,
+            reader=self._reader,
+            home=self._home,
+            identity=self._identity,
+            clock=self._clock,
+            turns=turns,
+            gatekeeper=self._gatekeeper,
+            registry=registry,
+            peering=peering,
+            reach=self.reach,
+            started_at_ms=self._started_at_ms,
+            tokens=self._tokens,
+        )
+
+    # --- what is said in the room
+
+    def _introduce(self, rooms: Rooms) -> None:
+        """Say what the ledger and the journal know and the room may lack after a crash or a loss."""
+        if self._home.admission.exists():
+            rooms.say_founder(read_private(self._home.admission).decode())
+        for member in self._gatekeeper.members():
+            rooms.say_member(member)
+        rooms.say_agents(self._reader.agents())
+        for node, head in self._reader.cursors().items():
+            rooms.cursor_moved(node, head)
+
+    async def _publish_head(self, rooms: Rooms, feed: Feed) -> None:
+        said = None
+        while True:
+            head = feed.head
+            if head != said:
+                rooms.say_node(self.reach.endpoints, head)
+                said = head
+            await asyncio.sleep(HEAD_EVERY_S)
+
+    def _beat(self, rooms: Rooms, registry: Registry) -> None:
+        rooms.beat(registry.linked(), self.reach.endpoints)
+
+
+def _issuer(home: Home) -> Issuer | None:
+    if not home.issuer.exists():
+        return None
+    return msgspec.json.decode(read_private(home.issuer), type=Issuer)
+
+
+def run(home: Home, config: Config, clock: Clock, ready: Callable[[Gateway], None] = lambda _: None) -> None:
+    """Run a gateway in this process until SIGINT or SIGTERM. Raises as ``Gateway`` does."""
+    home.check()
+    stop_logging = start_logging(home.log, config.log.level)
+    quieten()
+    try:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(_main(home, config, clock, ready))
+    finally:
+        stop_logging()
+
+
+async def _main(home: Home, config: Config, clock: Clock, ready: Callable[[Gateway], None]) -> None:
+    gateway = Gateway(home, config, clock)
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, task.cancel)
+    try:
+        await gateway.run(ready)
+    except asyncio.CancelledError:
+        log.info("gateway.stopped")
+    finally:
+        await gateway.close()

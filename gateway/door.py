@@ -1,0 +1,112 @@
+"""The door: invites, tickets and upgrades as the engine asks about them, answered by the gatekeeper.
+
+The ledger writes inside the tick's transaction, so a reservation, a spent ticket or a new member is on disk
+before anybody hears of it.
+"""
+
+from typing import assert_never
+
+import msgspec
+
+from auth.errors import NodeMismatch
+from auth.gatekeeper import Gatekeeper
+from auth.invites import Invite as InviteRow
+from auth.invites import InviteId
+from auth.keys import Jkt, PublicKey
+from auth.limits import ENTROPY_BYTES, INVITE_LIFE_MS_DEFAULT
+from auth.members import KeyOf
+from gateway.clock import Clock
+from gateway.crashpoint import CrashPoint, crashpoint
+from gateway.engine.effects import Admitted, Answer, Invited, Ticketed
+from gateway.engine.engine import DoorRequest
+from gateway.engine.inputs import Exchange, Invite, Now, Renew, RevokeInvite, Upgrade
+from outbox.ids import NodeId
+from stateroom.view import View
+
+PIPE_ROOM = "pipe"
+STATE_ROOM = "state"
+CURSORS_ROOM = "cursors"
+ROOMS = (STATE_ROOM, CURSORS_ROOM, PIPE_ROOM)
+"""What a ticket can open here: the two documents of the state room, and the link."""
+
+
+class Door:
+    """Implements the engine's ``Desk``."""
+
+    def __init__(self, gatekeeper: Gatekeeper, clock: Clock) -> None:
+        self.gatekeeper = gatekeeper
+        self._clock = clock
+
+    def answer(self, item: DoorRequest, now: Now, view: View) -> Answer:
+        """Raises AuthError branches; what must be remembered of a refusal is in the transaction."""
+        match item:
+            case Exchange() | Renew():
+                return self._ticket(item, now, _key_of(view))
+            case Upgrade():
+                return self._upgrade(item, now, _key_of(view))
+            case Invite():
+                return self._invite(item, now)
+            case RevokeInvite():
+                revoked = self.gatekeeper.revoke_invite(InviteId(item.invite_id), now.wall_ms)
+                return _invited(item.req, revoked, token="")
+            case _:
+                assert_never(item)
+
+    def _ticket(self, item: Exchange | Renew, now: Now, key_of: KeyOf) -> Ticketed:
+        entropy = self._clock.entropy(ENTROPY_BYTES)
+        gatekeeper = self.gatekeeper
+        step = gatekeeper.exchange if isinstance(item, Exchange) else gatekeeper.renew
+        answer = step(item.body, now.wall_ms, entropy, item.client, key_of)
+        crashpoint(CrashPoint.EXCHANGE_BEFORE_COMMIT)
+        return Ticketed(item.req, msgspec.json.encode(answer))
+
+    def _upgrade(self, item: Upgrade, now: Now, key_of: KeyOf) -> Admitted:
+        admission = self.gatekeeper.upgrade(
+            item.ticket,
+            item.proof,
+            path=item.path,
+            room=item.room,
+            now_ms=now.wall_ms,
+            client=item.client,
+            key_of=key_of,
+        )
+        crashpoint(CrashPoint.UPGRADE_BEFORE_COMMIT)
+        return Admitted(
+            req=item.req,
+            node=admission.node,
+            room=admission.room,
+            public_key=admission.key.raw,
+            session_id=admission.session_id,
+            new_member=admission.first,
+        )
+
+    def _invite(self, item: Invite, now: Now) -> Invited:
+        expected_key = Jkt(item.expected_key) if item.expected_key is not None else None
+        invite, token = self.gatekeeper.create_invite(
+            now.wall_ms,
+            self._clock.entropy(ENTROPY_BYTES),
+            life_ms=item.ttl_ms or INVITE_LIFE_MS_DEFAULT,
+            rooms=ROOMS,
+            expected_node=item.expected_node,
+            expected_key=expected_key,
+        )
+        return _invited(item.req, invite, token.text)
+
+
+def _invited(req: int, invite: InviteRow, token: str) -> Invited:
+    return Invited(req, invite.id, invite.status, invite.expires_at_ms, token)
+
+
+def _key_of(view: View) -> KeyOf:
+    def key_of(node: NodeId) -> PublicKey | None:
+        found = view.node(node)
+        return PublicKey.from_bytes(found.public_key) if found is not None else None
+
+    return key_of
+
+
+def check_member(view: View, admitted: Admitted) -> None:
+    """Raises NodeMismatch when the mesh knows the node by another key."""
+    known = view.node(admitted.node)
+    if known is None or known.public_key != admitted.public_key:
+        raise NodeMismatch(f"{admitted.node} is not admitted with this key")

@@ -1,0 +1,84 @@
+"""``gateway init``: make the home of a mesh's first node."""
+
+from pathlib import Path
+
+import msgspec
+
+from auth.certificates import issue_certificate, mesh_id_of
+from auth.keyring import Keyring
+from auth.keys import SigningKey
+from gateway.clock import Clock
+from gateway.errors import HomeError
+from gateway.home import Home, write_private
+from outbox.ids import MeshId, NodeId, make_epoch
+from outbox.journal import Journal
+from outbox.lock import HomeLock
+from outbox.records import Identity
+from stateroom.bodies import ROOT, AdmissionBody, RoomMap
+from stateroom.records import sign_record
+
+_EPOCH_BYTES = 6
+
+
+class Founded(msgspec.Struct, frozen=True):
+    """A home that was just made."""
+
+    mesh: MeshId
+    node: NodeId
+    home: Path
+
+
+def found(home: Home, node: NodeId, clock: Clock, settings: dict[str, object]) -> Founded:
+    """Make keys, journal and settings of a new mesh. Raises HomeError, HomeLocked, StorageFailed."""
+    home.create()
+    with HomeLock(home.lock):
+        if home.journal.exists():
+            raise HomeError(f"{home.root} is the home of a node already", hint="use another GATEWAY_HOME")
+        keyring = Keyring(home.keys)
+        root = keyring.make_root_key(clock.entropy)
+        key = keyring.node_key(clock.entropy)
+        mesh = mesh_id_of(root.public)
+        certificate = issue_certificate(root, node, key.public, clock.wall_ms())
+        write_private(home.certificate, certificate.encode())
+        write_private(home.admission, _admission(root, mesh, node, key).encode())
+        write_settings(home, settings)
+        make_journal(home, mesh, node, clock)
+    return Founded(mesh, node, home.root)
+
+
+def make_journal(home: Home, mesh: MeshId, node: NodeId, clock: Clock) -> None:
+    """Begin the first epoch of a node's outbox: the last step of making a home."""
+    epoch = make_epoch(1, clock.entropy(_EPOCH_BYTES))
+    Journal.create(home.journal, Identity(mesh, node, epoch)).close()
+
+
+def write_settings(home: Home, settings: dict[str, object]) -> None:
+    """``gateway.toml`` with these settings, for people to edit."""
+    lines = ["# Settings of this gateway; `gateway doctor` checks them.\n"]
+    section = ""
+    for key, value in sorted(settings.items()):
+        name, _, rest = key.partition(".")
+        if name != section:
+            lines.append(f"\n[{name}]\n")
+            section = name
+        lines.append(f"{rest} = {_toml(value)}\n")
+    write_private(home.config, "".join(lines).encode())
+
+
+def _toml(value: object) -> str:
+    # JSON's numbers, booleans, strings and arrays of strings are TOML's as well.
+    return msgspec.json.encode(value).decode()
+
+
+def _admission(root: SigningKey, mesh: MeshId, node: NodeId, key: SigningKey) -> str:
+    return sign_record(
+        root.sign,
+        mesh=mesh,
+        room_map=RoomMap.ADMISSIONS,
+        key=node,
+        signer=ROOT,
+        epoch=1,
+        counter=1,
+        body=AdmissionBody(public_key=key.public.text, role="seed"),
+        root_key=root.public.raw,
+    )

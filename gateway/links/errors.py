@@ -1,0 +1,31 @@
+"""Why a link is over.
+
+::
+
+    PeerError
+    ├── SocketClosed     socket_closed     the other side is gone
+    ├── LinkEnded        link_ended        for a reason that was said
+    └── StreamRefused    stream_refused    the peer's outbox does not follow on from what was read of it
+"""
+
+from outbox.errors import PeerError
+
+
+class SocketClosed(PeerError):
+    """The other side is gone."""
+
+    code = "socket_closed"
+    retryable = True
+
+
+class LinkEnded(PeerError):
+    """The link is over for a reason that was said."""
+
+    code = "link_ended"
+    retryable = True
+
+
+class StreamRefused(PeerError):
+    """The peer's outbox does not follow on from what was read of it."""
+
+    code = "stream_refused"

@@ -1,0 +1,90 @@
+"""The running gateway as its local endpoint sees it."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from auth.gatekeeper import Gatekeeper
+from auth.invites import Invite, read_invite_token
+from auth.joincodes import encode_join_code
+from auth.scopes import Admin, Scope
+from gateway.api.mesh import LinkState, LinkStatus, NodeStatus
+from gateway.clock import Clock
+from gateway.endpoints.turn_sockets import TurnSockets
+from gateway.engine.effects import Invited
+from gateway.home import Home
+from gateway.links.peering import Peering
+from gateway.links.reach import Reach
+from gateway.links.registry import Registry
+from gateway.rooms import SOFTWARE
+from gateway.runtime import Runtime
+from gateway.tokens import TokenTable
+from outbox.ids import NodeId
+from outbox.reader import JournalReader
+from outbox.records import Identity
+from stateroom.dialer import DialState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorDesk:
+    """Implements ``gateway.endpoints.desk.LocalDesk``."""
+
+    runtime: Runtime
+    reader: JournalReader
+    home: Home
+    identity: Identity
+    clock: Clock
+    turns: TurnSockets
+    gatekeeper: Gatekeeper
+    registry: Registry
+    peering: Peering
+    reach: Reach
+    started_at_ms: int
+    tokens: TokenTable
+
+    def authenticate(self, token: str | None, *, trusted_socket: bool) -> Scope | None:
+        """Who asks; without a token only a trusted socket is somebody: the admin."""
+        if token is None:
+            return Admin() if trusted_socket else None
+        return self.tokens.scope(token)
+
+    def links(self) -> Sequence[LinkStatus]:
+        """All links, by node."""
+        own = self.identity.node
+        return [self._link(peer.node) for peer in self.runtime.view.peers(own)]
+
+    def _link(self, peer: NodeId) -> LinkStatus:
+        link = self.registry.link(peer)
+        report = self.peering.report(peer)
+        if link is not None:
+            by: Literal["us", "them"] = "us" if link.dialled else "them"
+            return LinkStatus(node=peer, state=LinkState.UP, since_ms=link.since_ms, dialled_by=by)
+        busy = report is not None and report.state is DialState.CONNECTING
+        return LinkStatus(
+            node=peer,
+            state=LinkState.CONNECTING if busy else LinkState.DOWN,
+            since_ms=self.registry.down_since_ms(peer) or self.started_at_ms,
+            last_error=report.last_error if report is not None else "",
+            dialled_by="us" if report is not None else "them",
+        )
+
+    def join_code(self, invited: Invited) -> str:
+        """The word to copy for an invite that was just made."""
+        token = read_invite_token(invited.token)
+        invite = next(row for row in self.gatekeeper.invites() if row.id == token.id)
+        code = self.gatekeeper.join_code(invite, token, self.reach.endpoints)
+        return encode_join_code(code)
+
+    def invites(self) -> Sequence[Invite]:
+        """All invites of this node, newest first."""
+        return self.gatekeeper.invites()[::-1]
+
+    def node_status(self) -> NodeStatus:
+        """Software, process, addresses."""
+        return NodeStatus(
+            software=SOFTWARE,
+            pid=os.getpid(),
+            started_at_ms=self.started_at_ms,
+            endpoints=self.reach.endpoints,
+        )

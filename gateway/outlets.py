@@ -1,0 +1,39 @@
+"""Where the engine's unasked effects go: sockets of agents, links, the state room."""
+
+from gateway.endpoints.turn_sockets import TurnSockets
+from gateway.engine.effects import AgentChanged, CursorMoved, Handed, StreamBroken
+from gateway.links.registry import Registry
+from gateway.rooms import Rooms
+from gateway.tokens import TokenTable
+
+
+class GatewayOutlets:
+    """Implements ``gateway.runtime.Outlets``."""
+
+    def __init__(self, turns: TurnSockets, registry: Registry, rooms: Rooms, tokens: TokenTable) -> None:
+        self._turns = turns
+        self._registry = registry
+        self._rooms = rooms
+        self._tokens = tokens
+
+    def handed(self, turn: Handed) -> None:
+        """To the socket of its subscriber."""
+        self._turns.handed(turn)
+
+    def cursor_moved(self, moved: CursorMoved) -> None:
+        """To the link, and into the ``cursors`` room."""
+        self._registry.cursor_moved(moved)
+        self._rooms.cursor_moved(moved.node, moved.head)
+
+    def stream_broken(self, broken: StreamBroken) -> None:
+        """The link closes."""
+        self._registry.stream_broken(broken)
+
+    def agent_changed(self, changed: AgentChanged) -> None:
+        """Its token counts from now on (or no longer); its record goes into the ``state`` room."""
+        self._tokens.refresh()
+        self._rooms.say_agent(changed.name, changed.owner_epoch, active=changed.active)
+
+    def reset(self) -> None:
+        """All subscriptions are gone."""
+        self._turns.reset()

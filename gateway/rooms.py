@@ -1,0 +1,218 @@
+"""The two documents of the state room, and what this node says in them.
+
+Everything is said as a signed record; everything is read through the index, as one View.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from auth.keys import PublicKey, SigningKey
+from auth.members import Member
+from gateway.clock import Clock
+from gateway.crashpoint import CrashPoint, crashpoint
+from gateway.door import CURSORS_ROOM, STATE_ROOM
+from gateway.limits import CURSORS_EVERY_S, HEARTBEAT_S
+from outbox.chain import Head
+from outbox.ids import AgentId, NodeId, epoch_ordinal
+from outbox.records import Identity, LocalAgent
+from stateroom.bodies import AdmissionBody, AgentBody, Body, CursorsBody, HeartbeatBody, NodeBody, RoomMap
+from stateroom.index import Index
+from stateroom.presence import Presence
+from stateroom.records import sign_record
+from stateroom.room import Room
+from stateroom.store import RoomStore
+from stateroom.view import View
+
+SOFTWARE = f"gateway-mesh/{version('gateway-mesh')}"
+
+
+def verify_raw(public_key: bytes, signature: bytes, message: bytes) -> bool:
+    """``stateroom.records.Verify`` with keys that are checked before they are trusted."""
+    return PublicKey.from_bytes(public_key).verify(signature, message)
+
+
+class Rooms:
+    """The state room of one gateway."""
+
+    def __init__(self, path: Path, identity: Identity, key: SigningKey, clock: Clock) -> None:
+        self._identity = identity
+        self._key = key
+        self._clock = clock
+        self._watchers: list[Callable[[View], None]] = []
+        self._store = RoomStore(path)
+        self._index = Index(identity.mesh, verify_raw)
+        self._presence = Presence(self._index.heartbeat)
+        self._shown: tuple[object, ...] = ()
+        self._cursors: dict[NodeId, Head] = {}
+        self._cursors_changed = asyncio.Event()
+        state = frozenset({RoomMap.NODES, RoomMap.ADMISSIONS, RoomMap.AGENTS})
+        self.state = self._room(STATE_ROOM, state, self._presence)
+        self.cursors = self._room(CURSORS_ROOM, frozenset({RoomMap.CURSORS}), None)
+
+    def _room(self, name: str, maps: frozenset[RoomMap], presence: Presence | None) -> Room:
+        return Room(
+            name,
+            maps,
+            self._store,
+            self._index,
+            now_ms=self._clock.mono_ms,
+            new_client_id=lambda: int.from_bytes(self._clock.entropy(4)) >> 1,
+            on_change=self._changed,
+            presence=presence,
+        )
+
+    async def load(self) -> View:
+        """Read what was stored; the view of it."""
+        await self.state.load()
+        await self.cursors.load()
+        return self.view()
+
+    def view(self) -> View:
+        """The mesh as it is known now."""
+        since_mono_ms = self._clock.wall_ms() - self._clock.mono_ms()
+        seen = {
+            node: replace(heard, last_seen_ms=heard.last_seen_ms + since_mono_ms)
+            for node, heard in self._presence.seen().items()
+        }
+        return self._index.view(seen, self._presence.version)
+
+    def named(self, name: str) -> Room | None:
+        """The room of that name."""
+        return {STATE_ROOM: self.state, CURSORS_ROOM: self.cursors}.get(name)
+
+    def watch(self, watcher: Callable[[View], None]) -> None:
+        """Tell the view of now, and every later one."""
+        self._watchers.append(watcher)
+        watcher(self.view())
+
+    # --- what we say
+
+    def say_node(self, endpoints: tuple[str, ...], head: Head) -> None:
+        """Who we are, where we are, how long our outbox is."""
+        body = NodeBody(
+            endpoints=endpoints,
+            outbox_epoch=head.epoch,
+            head_seq=head.seq,
+            head_hash=head.hash.hex(),
+            software=SOFTWARE,
+        )
+        self._put(self.state, RoomMap.NODES, self._identity.node, body)
+
+    def say_agent(self, agent: AgentId, owner_epoch: int, *, active: bool) -> None:
+        """An agent lives here, or no longer."""
+        body = AgentBody(
+            owner=self._identity.node,
+            owner_epoch=owner_epoch,
+            status="active" if active else "removed",
+            handover=self._index.proof(agent) if owner_epoch > 1 else "",
+        )
+        self._put(self.state, RoomMap.AGENTS, agent, body)
+
+    def say_agents(self, agents: Iterable[LocalAgent]) -> None:
+        """Say again what the room does not hold, as after a crash between commit and publication."""
+        view = self.view()
+        for row in agents:
+            known = view.owner(row.name)
+            if known is None or (known.node, known.owner_epoch) != (self._identity.node, row.owner_epoch):
+                self.say_agent(row.name, row.owner_epoch, active=True)
+
+    def say_member(self, member: Member) -> None:
+        """A node was admitted here. The record follows from the ledger's row alone: it is always the same."""
+        body = AdmissionBody(public_key=member.key, role="member", invite_id=member.invite)
+        text = self._sign(RoomMap.ADMISSIONS, member.node, body, epoch=1, counter=member.counter)
+        self.state.put(RoomMap.ADMISSIONS, member.node, text)
+        self._changed()
+        crashpoint(CrashPoint.ROOM_AFTER_APPLY)
+
+    def say_founder(self, record: str) -> None:
+        """The root's admission of this node."""
+        self.state.put(RoomMap.ADMISSIONS, self._identity.node, record)
+        self._changed()
+
+    def cursor_moved(self, source: NodeId, head: Head) -> None:
+        """Another outbox was handled up to here; published at most once a second."""
+        self._cursors[source] = head
+        self._cursors_changed.set()
+
+    def beat(self, links: tuple[NodeId, ...], endpoints: tuple[str, ...]) -> None:
+        """We are alive."""
+        now_ms = self._clock.wall_ms()
+        body = HeartbeatBody(at_ms=now_ms, links=links, endpoints=endpoints)
+        self.state.beat(self._sign(RoomMap.PRESENCE, self._identity.node, body, counter=now_ms))
+
+    # --- keeping it going
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """Replicate the ``state`` room for a while, without publishing anything by itself."""
+        async with asyncio.TaskGroup() as tasks:
+            running = tasks.create_task(self.state.run())
+            try:
+                yield
+            finally:
+                running.cancel()
+        self._store.close()
+
+    async def run(self, head: Callable[[], Head], beat: Callable[[], None]) -> None:
+        """Replicate, publish cursors and heartbeats until cancelled."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self.state.run())
+                tasks.create_task(self.cursors.run())
+                tasks.create_task(self._publish_cursors(head))
+                tasks.create_task(_repeat(beat, HEARTBEAT_S))
+        finally:
+            self._store.close()
+
+    async def _publish_cursors(self, head: Callable[[], Head]) -> None:
+        while True:
+            await self._cursors_changed.wait()
+            self._cursors_changed.clear()
+            own = head()
+            cursors: dict[str, tuple[str, int]] = {
+                node: (at.epoch, at.seq) for node, at in self._cursors.items()
+            }
+            body = CursorsBody(cursors=cursors, head=(own.epoch, own.seq))
+            self._put(self.cursors, RoomMap.CURSORS, self._identity.node, body)
+            await asyncio.sleep(CURSORS_EVERY_S)
+
+    def _put(self, room: Room, room_map: RoomMap, key: str, body: Body) -> None:
+        epoch = epoch_ordinal(self._identity.epoch)
+        counter = self._index.next_counter(room_map, key, epoch)
+        room.put(room_map, key, self._sign(room_map, key, body, counter=counter))
+        self._changed()
+
+    def _sign(
+        self, room_map: RoomMap, key: str, body: Body, *, counter: int, epoch: int | None = None
+    ) -> str:
+        return sign_record(
+            self._key.sign,
+            mesh=self._identity.mesh,
+            room_map=room_map,
+            key=key,
+            signer=self._identity.node,
+            epoch=epoch if epoch is not None else epoch_ordinal(self._identity.epoch),
+            counter=counter,
+            body=body,
+        )
+
+    def _changed(self) -> None:
+        """Make a new view, unless all that changed is when somebody was last heard."""
+        present = tuple(sorted((node, seen.links) for node, seen in self._presence.seen().items()))
+        shown = (self._index.version, present)
+        if shown != self._shown:
+            self._shown = shown
+            view = self.view()
+            for watcher in self._watchers:
+                watcher(view)
+
+
+async def _repeat(action: Callable[[], None], every_s: float) -> None:
+    while True:
+        action()
+        await asyncio.sleep(every_s)

@@ -1,0 +1,91 @@
+"""uvicorn, several listeners on one loop: what we want of it, and where its defaults are not ours."""
+
+import asyncio
+import contextlib
+import logging
+import socket
+from collections.abc import Iterator
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from gateway.errors import HomeError
+from gateway.limits import GRACE_S, PING_EVERY_S, STALLED_READER_MS
+from gateway.wire.limits import FRAME_BYTES_MAX
+
+_BACKLOG = 128
+
+
+class Server(uvicorn.Server):
+    """One listener. Signals are the gateway's affair."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave signal handlers alone: several servers share this process."""
+        yield
+
+
+def make_server(app: ASGIApp) -> Server:
+    """A server for an application, without logs of its own and without proxies' headers."""
+    config = uvicorn.Config(
+        app,
+        http="httptools",
+        ws="websockets-sansio",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        ws_per_message_deflate=False,
+        ws_max_size=FRAME_BYTES_MAX,
+        ws_ping_interval=PING_EVERY_S,
+        ws_ping_timeout=PING_EVERY_S,
+        timeout_graceful_shutdown=int(GRACE_S),
+    )
+    return Server(config)
+
+
+def listen_tcp(host: str, port: int) -> socket.socket:
+    """A listening socket; a reader that takes nothing for a while is cut off by the kernel.
+
+    uvicorn's own keepalive closes such a connection only after it was flushed, which never happens.
+    Raises HomeError when the address cannot be had.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if hasattr(socket, "TCP_USER_TIMEOUT"):
+            bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, STALLED_READER_MS)
+        bound.bind((host, port))
+        bound.listen(_BACKLOG)
+    except OSError as error:
+        bound.close()
+        hint = "is another gateway running there? set listen.port to another port"
+        raise HomeError(f"cannot listen on {host}:{port}: {error.strerror}", hint=hint) from None
+    return bound
+
+
+class _NoHandshakeNoise(logging.Filter):
+    """uvicorn logs an error for each socket refused with an HTTP answer: strangers could flood the log."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether to keep the line."""
+        return "without completing handshake" not in record.getMessage()
+
+
+def quieten() -> None:
+    """Drop the server's spurious lines."""
+    logging.getLogger("uvicorn.error").addFilter(_NoHandshakeNoise())
+    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+    for noisy in ("websockets", "httpx", "httpcore"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)
+
+
+async def serve(server: Server, bound: socket.socket) -> None:
+    """Serve until cancelled."""
+    try:
+        await server.serve(sockets=[bound])
+    except asyncio.CancelledError:
+        server.should_exit = server.force_exit = True
+        raise
