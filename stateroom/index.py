@@ -15,28 +15,20 @@ again when an admission comes. Everything else is invisible and counted by reaso
 import hashlib
 from collections import Counter
 from collections.abc import Mapping
-from typing import Literal
 
 import msgspec
 
-from outbox.ids import AgentId, Epoch, MeshId, NodeId, Seq
+from outbox.ids import AgentId, MeshId, NodeId
 from stateroom import base64url
-from stateroom.bodies import ROOT, AdmissionBody, CursorsBody, NodeBody, RoomMap, position
+from stateroom.bodies import ROOT, AdmissionBody, CursorsBody, NodeBody, RoomMap
 from stateroom.errors import InvalidRecord
 from stateroom.limits import CANDIDATES_PER_KEY_MAX, HANDOVERS_MAX, KEYS_MAX, WAITING_MAX
 from stateroom.ownership import agent_body, may_ever_count, settle
+from stateroom.picture import Admitted, Seen, cursors_view, node_view, owner_view
 from stateroom.records import Record, Verify, parse_record
 from stateroom.slot import Slot, SlotKey, dominated
 from stateroom.verdicts import Verdicts
-from stateroom.view import CursorsView, NodeView, OwnerView, View
-
-
-class Admitted(msgspec.Struct, frozen=True):
-    """Whose word counts."""
-
-    public_key: bytes
-    role: Literal["member", "seed"]
-    by_root: bool
+from stateroom.view import View
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -44,16 +36,6 @@ class Change(msgspec.Struct, frozen=True):
 
     keys: tuple[SlotKey, ...]
     """Every key whose shown record is another one now; an admission may bring many to light."""
-
-
-class Seen(msgspec.Struct, frozen=True):
-    """What presence knows about a node."""
-
-    online: bool
-    last_seen_ms: int
-    """Receiver's clock."""
-    links: tuple[NodeId, ...] = ()
-    endpoints: tuple[str, ...] = ()
 
 
 class Index:
@@ -140,14 +122,23 @@ class Index:
         return View(
             version=self.version + presence_version,
             mesh=self.mesh,
-            nodes={NodeId(node): self._node_view(NodeId(node), presence) for node in self._admitted},
-            agents={AgentId(r.key): _owner_view(r) for r in self.records(RoomMap.AGENTS)},
+            nodes={
+                NodeId(node): node_view(
+                    NodeId(node), admitted, self._node_body(node), presence.get(NodeId(node))
+                )
+                for node, admitted in self._admitted.items()
+            },
+            agents={AgentId(record.key): owner_view(record) for record in self.records(RoomMap.AGENTS)},
             cursors={
-                NodeId(r.key): _cursors_view(r.body)
-                for r in self.records(RoomMap.CURSORS)
-                if isinstance(r.body, CursorsBody)
+                NodeId(record.key): cursors_view(record.body)
+                for record in self.records(RoomMap.CURSORS)
+                if isinstance(record.body, CursorsBody)
             },
         )
+
+    def _node_body(self, node: str) -> NodeBody | None:
+        record = self.record(RoomMap.NODES, node)
+        return record.body if record is not None and isinstance(record.body, NodeBody) else None
 
     def _parse(self, room_map: str, key: str, value: object) -> Record:
         if not isinstance(value, str):
@@ -287,30 +278,6 @@ class Index:
         self.version += 1
         return Change(tuple(changed))
 
-    def _node_view(self, node: NodeId, presence: Mapping[NodeId, Seen]) -> NodeView:
-        admitted = self._admitted[node]
-        seen = presence.get(node)
-        record = self.record(RoomMap.NODES, node)
-        view = NodeView(
-            node=node,
-            public_key=admitted.public_key,
-            role=admitted.role,
-            online=seen is not None and seen.online,
-            last_seen_ms=seen.last_seen_ms if seen else None,
-            links=seen.links if seen else (),
-        )
-        if record is None or not isinstance(record.body, NodeBody):
-            return view
-        body = record.body
-        return msgspec.structs.replace(
-            view,
-            endpoints=(seen.endpoints if seen else ()) or body.endpoints,
-            outbox_epoch=Epoch(body.outbox_epoch) if body.outbox_epoch else None,
-            head_seq=Seq(body.head_seq),
-            head_hash=body.head_hash,
-            software=body.software,
-        )
-
 
 def _place(record: Record) -> tuple[str, RoomMap, str]:
     return (record.mesh, record.map, record.key)
@@ -327,15 +294,3 @@ def _may_ever_count(record: Record) -> bool:
             return may_ever_count(record)
         case RoomMap.PRESENCE:
             return False
-
-
-def _owner_view(record: Record) -> OwnerView:
-    body = agent_body(record)
-    return OwnerView(
-        agent=AgentId(record.key), node=NodeId(body.owner), owner_epoch=body.owner_epoch, status=body.status
-    )
-
-
-def _cursors_view(body: CursorsBody) -> CursorsView:
-    cursors = {NodeId(source): position(pair) for source, pair in body.cursors.items()}
-    return CursorsView(cursors=cursors, head=position(body.head))

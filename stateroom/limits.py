@@ -76,6 +76,9 @@ NODES_PRESENT_MAX = 1024
 WINDOW_S = 0.015
 """Updates of so long are merged and encoded once for all peers: a third of the work, unseen by people."""
 
+READ_SLICE = 128
+"""Values shown to the index at a time, some 15 ms of signatures: a joiner's 10,000 must not hold the loop."""
+
 SEND_QUEUE_BYTES_MAX = 4 * 1024 * 1024
 """Bytes that may wait for one peer when a frame is added. Above it the peer is closed and syncs anew."""
 

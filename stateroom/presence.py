@@ -17,8 +17,8 @@ import msgspec
 from outbox.ids import NodeId
 from stateroom.bodies import HeartbeatBody
 from stateroom.exchange import Entry
-from stateroom.index import Seen
 from stateroom.limits import AWARENESS_ENTRIES_MAX, NODES_PRESENT_MAX, STALE_MS
+from stateroom.picture import Seen
 from stateroom.records import Record
 
 Judge = Callable[[str], Record | None]

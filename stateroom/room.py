@@ -10,10 +10,8 @@ something lesser, the room puts it back: its own at once, those of others after 
 """
 
 import asyncio
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
-
-import msgspec
 
 from stateroom.archive import Archive
 from stateroom.bodies import RoomMap
@@ -30,32 +28,14 @@ from stateroom.exchange import (
     encode,
 )
 from stateroom.index import Index
-from stateroom.limits import (
-    BATCH_BYTES_MAX,
-    KEEPALIVE_S,
-    RESYNC_S,
-    SEND_QUEUE_BYTES_MAX,
-    SEND_TIMEOUT_S,
-    TICK_S,
-    WINDOW_S,
-)
+from stateroom.limits import BATCH_BYTES_MAX, READ_SLICE
 from stateroom.outflow import GONE, LOST, STOPPING, Closed, Outflow, Recv, Send
+from stateroom.pace import Pace
 from stateroom.peers import Peer, Peers
 from stateroom.presence import Presence
 from stateroom.repairs import Repairs
 from stateroom.replica import Origin, Replica, Touched
 from stateroom.store import RoomStore
-
-
-class Pace(msgspec.Struct, frozen=True, kw_only=True):
-    """How often a room does what; the defaults are those of ``stateroom.limits``, in seconds."""
-
-    window_s: float = WINDOW_S
-    tick_s: float = TICK_S
-    keepalive_s: float = KEEPALIVE_S
-    resync_s: float = RESYNC_S
-    send_timeout_s: float = SEND_TIMEOUT_S
-    send_queue_bytes: int = SEND_QUEUE_BYTES_MAX
 
 
 class _Ended(Exception):
@@ -100,6 +80,7 @@ class Room:
         self._settled.set()
         self._changed = False
         self._batch_bytes = 0
+        self._unread: deque[Touched] = deque()
         self._stopping = False
 
     @property
@@ -115,7 +96,8 @@ class Room:
     async def load(self) -> None:
         """Fill the room from the store. Raises RoomStoreFailed."""
         await self._archive.load(self._replica)
-        self._read(self._replica.take().touched)
+        self._unread.extend(_admissions_first(self._replica.take().touched))
+        await self._read_all()
         self._report()
 
     def put(self, room_map: RoomMap, key: str, record: str) -> None:
@@ -205,7 +187,7 @@ class Room:
 
     async def _breathe(self) -> None:
         """Let others run; while the store is behind, wait for it instead of gathering more."""
-        if self._batch_bytes > BATCH_BYTES_MAX:
+        if self._batch_bytes > BATCH_BYTES_MAX or len(self._unread) > READ_SLICE:
             await self._settled.wait()
         else:
             await asyncio.sleep(0)
@@ -242,15 +224,24 @@ class Room:
     def _digest(self) -> None:
         """Show new values to the index, and queue new updates for store and peers."""
         happened = self._replica.take()
-        self._read(happened.touched)
+        self._unread.extend(_admissions_first(happened.touched))
+        if len(self._unread) <= READ_SLICE:
+            self._read_slice()
         self._batch.extend(happened.updates)
         self._batch_bytes += sum(len(update) for _, update in happened.updates)
-        if self._batch or self._changed:
+        if self._batch or self._changed or self._unread:
             self._settled.clear()
             self._dirty.set()
 
-    def _read(self, touched: list[Touched]) -> None:
-        for touch in touched:
+    async def _read_all(self) -> None:
+        """Signatures take their time: after each slice of them others may run."""
+        while self._unread:
+            self._read_slice()
+            await asyncio.sleep(0)
+
+    def _read_slice(self) -> None:
+        for _ in range(min(READ_SLICE, len(self._unread))):
+            touch = self._unread.popleft()
             change = self._index.offer(touch.map, touch.key, touch.value) if touch.value is not None else None
             self._changed |= change is not None
             self._repairs.watch(self._replica, [(touch.map, touch.key), *(change.keys if change else ())])
@@ -284,6 +275,7 @@ class Room:
         while True:
             await self._dirty.wait()
             await asyncio.sleep(self._pace.window_s)
+            await self._read_all()
             self._repair(self._repairs.repair_own)
             self._dirty.clear()
             await self._flush()
@@ -316,6 +308,11 @@ class Room:
                 asked = now
                 self._peers.ask(self._replica.state())
                 self._repairs.watch_all(self._replica)
+
+
+def _admissions_first(touched: list[Touched]) -> list[Touched]:
+    """So that few records have to wait for the key that proves them; order within a map stays."""
+    return sorted(touched, key=lambda touch: touch.map != RoomMap.ADMISSIONS)
 
 
 def _first(group: BaseExceptionGroup[_Ended]) -> Closed:

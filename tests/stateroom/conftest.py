@@ -26,9 +26,10 @@ from stateroom.bodies import (
 )
 from stateroom.index import Index
 from stateroom.outflow import Closed
+from stateroom.pace import Pace
 from stateroom.presence import Presence
 from stateroom.records import sign_record, thumbprint
-from stateroom.room import Pace, Room
+from stateroom.room import Room
 from stateroom.store import RoomStore
 
 STATE = frozenset({RoomMap.NODES, RoomMap.ADMISSIONS, RoomMap.AGENTS})

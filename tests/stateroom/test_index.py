@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from outbox.ids import AgentId, NodeId
 from stateroom.bodies import ROOT, RoomMap
-from stateroom.index import Index, Seen
+from stateroom.index import Index
+from stateroom.picture import Seen
 from stateroom.records import parse_record
 
 

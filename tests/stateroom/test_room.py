@@ -16,7 +16,8 @@ from stateroom.exchange import (
     encode,
 )
 from stateroom.outflow import SLOW
-from stateroom.room import Pace, Room
+from stateroom.pace import Pace
+from stateroom.room import Room
 from stateroom.store import RoomStore
 
 SHAPES = {
@@ -400,6 +401,23 @@ async def test_a_failed_write_is_counted_and_made_good(bench, wait_until) -> Non
 
     expected = {"n0": bench.mesh.node("n0", counter=7), "n1": bench.mesh.node("n1")}
     await wait_until(lambda: replayed() == expected)
+
+
+async def test_a_joiner_of_a_large_room_stays_responsive(bench, wait_until) -> None:
+    one, two = await rooms_of(bench, 2)
+    found(bench, one)
+    for number in range(600):
+        one.put(RoomMap.AGENTS, f"a{number}", bench.mesh.agent(f"a{number}", "n0"))
+    await wait_until(lambda: len(bench.indexes["n0"].records(RoomMap.AGENTS)) == 600)
+    await one.settled()
+    bench.join(one, two)
+    grown: list[int] = []
+    await wait_until(
+        lambda: grown.append(len(bench.indexes["n1"].records(RoomMap.AGENTS))) or grown[-1] == 600
+    )
+    assert any(0 < size < 600 for size in grown)
+    assert bench.indexes["n1"].rejects["unknown_signer"] < 10  # admissions were read before the agents
+    assert equal(bench)
 
 
 async def test_changes_are_reported_in_few_calls(bench, wait_until) -> None:

@@ -1,7 +1,7 @@
 import msgspec
 
 from outbox.ids import AgentId, NodeId
-from stateroom.index import Seen
+from stateroom.picture import Seen
 from stateroom.view import View
 
 

@@ -1,0 +1,61 @@
+"""From records to the parts of a View."""
+
+from typing import Literal
+
+import msgspec
+
+from outbox.ids import AgentId, Epoch, NodeId, Seq
+from stateroom.bodies import CursorsBody, NodeBody, position
+from stateroom.ownership import agent_body
+from stateroom.records import Record
+from stateroom.view import CursorsView, NodeView, OwnerView
+
+
+class Admitted(msgspec.Struct, frozen=True):
+    """Whose word counts."""
+
+    public_key: bytes
+    role: Literal["member", "seed"]
+    by_root: bool
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """What presence knows about a node."""
+
+    online: bool
+    last_seen_ms: int
+    """Receiver's clock."""
+    links: tuple[NodeId, ...] = ()
+    endpoints: tuple[str, ...] = ()
+
+
+def node_view(node: NodeId, admitted: Admitted, body: NodeBody | None, seen: Seen | None) -> NodeView:
+    """A node, from its admission, its own record and its last heartbeat; newer endpoints are in the last."""
+    endpoints = body.endpoints if body else ()
+    return NodeView(
+        node=node,
+        public_key=admitted.public_key,
+        role=admitted.role,
+        endpoints=(seen.endpoints if seen else ()) or endpoints,
+        outbox_epoch=Epoch(body.outbox_epoch) if body and body.outbox_epoch else None,
+        head_seq=Seq(body.head_seq if body else 0),
+        head_hash=body.head_hash if body else "",
+        software=body.software if body else "",
+        online=seen is not None and seen.online,
+        last_seen_ms=seen.last_seen_ms if seen else None,
+        links=seen.links if seen else (),
+    )
+
+
+def owner_view(record: Record) -> OwnerView:
+    """Who owns an agent, from the record that counts."""
+    body = agent_body(record)
+    return OwnerView(
+        agent=AgentId(record.key), node=NodeId(body.owner), owner_epoch=body.owner_epoch, status=body.status
+    )
+
+
+def cursors_view(body: CursorsBody) -> CursorsView:
+    """How far a node has read."""
+    cursors = {NodeId(source): position(pair) for source, pair in body.cursors.items()}
+    return CursorsView(cursors=cursors, head=position(body.head))
