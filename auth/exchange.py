@@ -27,6 +27,8 @@ from auth.members import KeyOf
 from auth.messages import EXCHANGE_PATH, ExchangeRequest, TicketAnswer, read_request
 from auth.proofs import check_request_proof
 
+_SPENT = frozenset({InviteStatus.USED, InviteStatus.CONTESTED})
+
 
 def exchange(gate: Gate, body: bytes, entropy: bytes, attempt: Attempt, key_of: KeyOf) -> TicketAnswer:
     """Raises the AuthError of the first step that fails; see Gatekeeper.exchange."""
@@ -55,13 +57,11 @@ def _find(gate: Gate, request: ExchangeRequest, attempt: Attempt) -> Invite:
     # The id goes into the audit only when it is one of ours: else it is a stranger's text.
     attempt.subject = known.id if known is not None else ""
     invite = check_secret(known, token)
-    match invite.status:
-        case InviteStatus.OPEN | InviteStatus.RESERVED:
-            return invite
-        case InviteStatus.USED | InviteStatus.CONTESTED:
-            raise _spent()
-        case InviteStatus.REVOKED:
-            raise unknown_token()
+    if invite.status is InviteStatus.REVOKED:
+        raise unknown_token()
+    if invite.status in _SPENT:
+        raise _spent()
+    return invite
 
 
 def _check_node(gate: Gate, invite: Invite, request: ExchangeRequest, key_of: KeyOf) -> PublicKey:

@@ -51,6 +51,12 @@ class ChallengeRequest(msgspec.Struct, frozen=True, kw_only=True, rename="camel"
     node_id: NodeId
     client_nonce: str
 
+    def check(self) -> None:
+        """Raises InvalidRequest when a field breaks its rule."""
+        _check_node(self.node_id)
+        if not _CLIENT_NONCE.fullmatch(self.client_nonce):
+            raise InvalidRequest("clientNonce is 16 to 64 random bytes in base64url")
+
 
 class ChallengeAnswer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The nonce and who gave it. Times are RFC 3339 of the gateway's clock."""
@@ -72,6 +78,11 @@ class ExchangeRequest(Redacted, frozen=True, kw_only=True, rename="camel", forbi
     node_proof: str = ""
     requested_rooms: tuple[str, ...] = (STATE_ROOM,)
 
+    def check(self) -> None:
+        """Raises InvalidRequest when a field breaks its rule."""
+        _check_node(self.node_id)
+        check_room_names(self.requested_rooms)
+
     def proof_hash(self) -> str:
         """What ``rh`` of its proof must be."""
         fields = (self.invite_token, self.node_id, self.nonce)
@@ -86,6 +97,11 @@ class RenewRequest(Redacted, frozen=True, kw_only=True, rename="camel", forbid_u
     nonce: str
     node_proof: str = ""
     requested_rooms: tuple[str, ...] = (STATE_ROOM,)
+
+    def check(self) -> None:
+        """Raises InvalidRequest when a field breaks its rule."""
+        _check_node(self.node_id)
+        check_room_names(self.requested_rooms)
 
     def proof_hash(self) -> str:
         """What ``rh`` of its proof must be."""
@@ -102,20 +118,13 @@ class TicketAnswer(Redacted, frozen=True, kw_only=True, rename="camel"):
     session_id: str
 
 
-def read_request(body: bytes, message: type[_Message]) -> _Message:
+_Request = TypeVar("_Request", ChallengeRequest, ExchangeRequest, RenewRequest)
+
+
+def read_request(body: bytes, message: type[_Request]) -> _Request:
     """Read and check a request. Raises InvalidRequest, RequestTooLarge."""
     request = strictjson.decode(body, message, bytes_max=BODY_BYTES_MAX)
-    match request:
-        case ChallengeRequest(node_id=node, client_nonce=nonce):
-            _check_node(node)
-            if not _CLIENT_NONCE.fullmatch(nonce):
-                raise InvalidRequest("clientNonce is 16 to 64 random bytes in base64url")
-        case (
-            ExchangeRequest(node_id=node, requested_rooms=rooms)
-            | RenewRequest(node_id=node, requested_rooms=rooms)
-        ):
-            _check_node(node)
-            check_room_names(rooms)
+    request.check()
     return request
 
 

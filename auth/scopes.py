@@ -23,17 +23,9 @@ Scope = Admin | AsAgent
 
 def may_act_as(scope: Scope, agent: AgentId) -> bool:
     """Whether this scope may send as an agent and read its inbox."""
-    match scope:
-        case Admin():
-            return True
-        case AsAgent(name):
-            return name == agent
+    return scope in {Admin(), AsAgent(agent)}
 
 
 def scope_text(scope: Scope) -> str:
     """``admin`` or ``agent:<name>``, as logs and listings show it."""
-    match scope:
-        case Admin():
-            return "admin"
-        case AsAgent(name):
-            return f"agent:{name}"
+    return f"agent:{scope.name}" if isinstance(scope, AsAgent) else "admin"

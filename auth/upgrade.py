@@ -46,7 +46,7 @@ def upgrade(
 ) -> Admission:
     """Raises the AuthError of the first step that fails; see Gatekeeper.upgrade."""
     ticket = _find(gate, ticket_text, attempt)
-    invite = _reserved_invite(gate, ticket) if ticket.invite is not None else None
+    invite = _reserved_invite(gate, ticket.invite, ticket) if ticket.invite is not None else None
     key = _check_node(gate, ticket, ticket_text, proof, path)
     if invite is not None:
         # Two invites may be on their way to one name: the first to arrive owns it.
@@ -64,20 +64,22 @@ def _find(gate: Gate, text: str, attempt: Attempt) -> Ticket:
     if ticket is None or claims_of(ticket, gate.node) != claims:
         raise invalid_ticket()
     attempt.node, attempt.subject = ticket.node, ticket.jti
-    match ticket.status:
-        case TicketStatus.ISSUED:
-            return ticket
-        case TicketStatus.USED:
-            raise TicketAlreadyUsed("the ticket was used before", hint="renew, then try again")
-        case TicketStatus.VOID:
-            raise invalid_ticket()
-
-
-def _reserved_invite(gate: Gate, ticket: Ticket) -> Invite:
-    invite = gate.ledger.invite(ticket.invite) if ticket.invite is not None else None
-    if invite is None or invite.status is not InviteStatus.RESERVED:
+    if ticket.status is TicketStatus.USED:
+        raise TicketAlreadyUsed("the ticket was used before", hint="renew, then try again")
+    if ticket.status is TicketStatus.VOID:
         raise invalid_ticket()
-    if invite.reservation is None or invite.reservation.ticket != ticket.jti:
+    return ticket
+
+
+def _reserved_invite(gate: Gate, name: InviteId, ticket: Ticket) -> Invite:
+    # A second lock: the invite itself must still wait for this very ticket, whatever the ticket's row says.
+    invite = gate.ledger.invite(name)
+    if (
+        invite is None
+        or invite.status is not InviteStatus.RESERVED
+        or invite.reservation is None
+        or invite.reservation.ticket != ticket.jti
+    ):
         raise invalid_ticket()
     return invite
 
@@ -97,7 +99,7 @@ def _admit(gate: Gate, invite: Invite, ticket: Ticket, key: PublicKey, attempt: 
         key=key.text,
         jkt=key.jkt,
         rooms=invite.rooms,
-        invite=InviteId(invite.id),
+        invite=invite.id,
         counter=earlier.counter + 1 if earlier is not None else 1,
         admitted_at_ms=attempt.at_ms,
     )

@@ -78,6 +78,13 @@ def test_revocation_is_final(world: World, mbp: Node) -> None:
             world.transact(lambda row=row: gatekeeper.revoke_invite(row.id, world.now_ms))
 
 
+def test_members_are_listed_for_their_admission_records(world: World, mbp: Node) -> None:
+    world.join(mbp)
+    (member,) = world.gatekeeper.members()
+    assert (member.node, member.key, member.counter) == ("mbp", mbp.key.public.text, 1)
+    assert (member.jkt, member.admitted_at_ms) == (mbp.key.public.jkt, world.now_ms)
+
+
 def test_what_happened_is_in_the_audit(world: World, mbp: Node, make_node: Any) -> None:
     world.join(mbp)
     world.renew(mbp)

@@ -12,11 +12,12 @@ from auth.errors import (
     NodeMismatch,
     RoomForbidden,
     TicketAlreadyUsed,
+    TokenAlreadyUsed,
 )
 from auth.invites import InviteStatus
 from auth.messages import read_proof_header, read_ticket_header
 from auth.proofs import SocketProof, sign_proof, ticket_hash
-from auth.tickets import mint_ticket
+from auth.tickets import TicketStatus, mint_ticket
 from outbox.ids import NodeId
 
 # The world and node fixtures are built by tests/auth/conftest.py.
@@ -163,6 +164,32 @@ def test_an_invite_revoked_on_the_way_opens_nothing(world: World, mbp: Node, tic
     world.transact(lambda: world.gatekeeper.revoke_invite(invite.id, world.now_ms))
     refused(world, InvalidTicket, ticket, world.socket_proof(mbp, ticket))
     assert world.ledger.invite(invite.id).status is InviteStatus.REVOKED
+
+
+def test_a_ticket_that_is_superseded_or_taken_back_is_void_in_two_places(
+    world: World, mbp: Node, make_node: Any
+) -> None:
+    """Its row says so, and the invite does not wait for it any more: each alone keeps the door shut."""
+
+    def superseded(_: Any, token: Any) -> None:
+        world.exchange(mbp, token)
+
+    def contested(_: Any, token: Any) -> None:
+        with pytest.raises(TokenAlreadyUsed):
+            world.exchange(make_node("lab"), token)
+
+    def revoked(invite: Any, _: Any) -> None:
+        world.transact(lambda: world.gatekeeper.revoke_invite(invite.id, world.now_ms))
+
+    for happens in (superseded, contested, revoked):
+        invite, token = world.invite()
+        text = world.exchange(mbp, token).ws_ticket
+        row = world.ledger.ticket(world.ledger.invite(invite.id).reservation.ticket)
+        happens(invite, token)
+        assert world.ledger.ticket(row.jti) == msgspec.structs.replace(row, status=TicketStatus.VOID)
+        with world.database.transaction():
+            world.ledger.put_ticket(row)
+        refused(world, InvalidTicket, text, world.socket_proof(mbp, text))
 
 
 def test_of_two_keys_on_their_way_to_one_name_the_first_owns_it(
