@@ -57,6 +57,7 @@ class Archive:
     def replace(self) -> None:
         """What is stored belongs to a document that was given up: write the new one over it."""
         self._save_whole = True
+        self._bytes = 0
 
     async def compact_if_due(self, replica: Replica) -> None:
         """Fold log and snapshot into one snapshot when the log is long, a write failed or all is new."""

@@ -219,6 +219,32 @@ def test_forgeries_of_one_key_are_bounded_and_do_not_push_the_owner_out(mesh) ->
     assert slot.best.counter == 1
 
 
+def test_a_full_index_takes_no_new_keys_but_new_records(mesh, monkeypatch) -> None:
+    monkeypatch.setattr("stateroom.index.KEYS_MAX", 3)
+    index = mesh.index("b")
+    offer(index, mesh.node("b"), mesh.agent("x", "b"), mesh.node("b", counter=2))
+    assert index.record(RoomMap.AGENTS, "x") is None
+    assert index.record(RoomMap.NODES, "b").counter == 2
+    assert index.rejects == {"index_full": 1}
+
+
+def test_admitted_keys_are_known_by_node(mesh) -> None:
+    index = mesh.index("b")
+    assert index.admitted("b").role == "member"
+    assert index.admitted("c") is None
+
+
+def test_a_heartbeat_of_another_mesh_or_about_another_node_is_none(mesh) -> None:
+    index = mesh.index("b")
+    assert index.heartbeat(mesh.heartbeat("b", 1)).key == "b"
+    about_another = mesh.record(RoomMap.PRESENCE, "seed", "b", parse_record(mesh.heartbeat("b", 1)).body)
+    assert index.heartbeat(about_another) is None
+    assert index.heartbeat(mesh.heartbeat("c", 1)) is None
+    assert index.heartbeat(mesh.heartbeat("b", 2, forged_by="c")) is None
+    assert index.heartbeat("junk") is None
+    assert index.rejects == {"not_entitled": 1, "unknown_signer": 1, "bad_signature": 1, "form": 1}
+
+
 def test_signatures_are_checked_once(mesh) -> None:
     index = mesh.index("b")
     calls = []

@@ -420,6 +420,35 @@ async def test_a_joiner_of_a_large_room_stays_responsive(bench, wait_until) -> N
     assert equal(bench)
 
 
+async def test_a_burst_without_a_pause_loses_nothing_and_is_merged(bench, wait_until) -> None:
+    one, two = await rooms_of(bench, 2)
+    wire = bench.join(one, two)
+    await wait_until(lambda: wire.there.queue.empty() and wire.back.queue.empty())
+    for number in range(10_000):
+        one.put(RoomMap.NODES, f"k{number}", "x")
+    await wait_until(lambda: two._replica.get("nodes", "k9999") == "x")
+    assert two._replica.clocks()[one.client_id] == 10_000
+    assert len(bench.stores["n1"].load("state")) < 50
+
+
+async def test_a_long_log_is_folded_into_a_snapshot_while_the_room_lives(
+    bench, wait_until, monkeypatch
+) -> None:
+    monkeypatch.setattr("stateroom.store.LOG_ROWS_MAX", 5)
+    room = await bench.room("n0")
+    bench.found(room)
+    for counter in range(1, 30):
+        room.put(RoomMap.NODES, "seed", bench.mesh.node("seed", counter=counter))
+        await room.settled()
+    pieces = bench.stores["n0"].load("state")
+    assert pieces[0].seq == 0
+    assert len(pieces) <= 7
+    replayed = Doc()
+    for stored in pieces:
+        replayed.apply_update(stored.payload)
+    assert replayed.get("nodes", type=Map)["seed"] == bench.mesh.node("seed", counter=29)
+
+
 async def test_changes_are_reported_in_few_calls(bench, wait_until) -> None:
     room = await bench.room("n0")
     found(bench, room)
