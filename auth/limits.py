@@ -12,12 +12,6 @@ JSON_INT_MAX = 2**53 - 1
 JWS_CHARS_MAX = 4096
 """The longest real token, a gateway proof with its certificate, has about 1200."""
 
-TEXT_MAX = 256
-"""Any single text inside a claim set that has no tighter rule of its own."""
-
-CERTIFICATE_CHARS_MAX = 2048
-"""A seed certificate travels inside a gateway proof and both must fit a token."""
-
 TICKET_LIFE_S = 45
 """Between the 30 and 60 seconds of the contract: time for one slow TLS handshake and one retry."""
 
@@ -69,5 +63,3 @@ CLIENT_CHARS_MAX = 64
 AUDIT_ROUTINE_BURST = 500
 AUDIT_ROUTINE_REFILL_PER_S = 0.2
 """Refusals and renewals that strangers or looping members could repeat for ever: at most about 5 MB a day."""
-
-BOOT_CHARS_MAX = 64
