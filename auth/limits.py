@@ -62,4 +62,4 @@ CLIENT_CHARS_MAX = 64
 
 AUDIT_ROUTINE_BURST = 500
 AUDIT_ROUTINE_REFILL_PER_S = 0.2
-"""Refusals and renewals that strangers or looping members could repeat for ever: at most about 5 MB a day."""
+"""Refusals and renewals that strangers or looping members may repeat for ever: at most about 10 MB a day."""
