@@ -78,11 +78,8 @@ def latency_range(percentiles: tuple[int, int, int] | None) -> str:
     if percentiles is None:
         return ""
     p50, p95, p99 = (_x(ms) for ms in percentiles)
-    grid = "".join(
-        f'<line class="grid" x1="{_x(ms):.1f}%" x2="{_x(ms):.1f}%" y1="0" y2="18"/>' for ms in _MARKS
-    )
     return (
-        f'<svg class="range" width="100%" height="18" aria-hidden="true">{grid}'
+        f'<svg class="range" width="100%" height="18" aria-hidden="true">'
         f'<line class="far" x1="{p50:.2f}%" x2="{p99:.2f}%" y1="9" y2="9"/>'
         f'<line class="near" x1="{p50:.2f}%" x2="{p95:.2f}%" y1="9" y2="9"/>'
         f'<circle class="dot" cx="{p50:.2f}%" cy="9" r="5"/></svg>'

@@ -24,7 +24,7 @@ JAVA_CHECK_S = 20
 SMALL_LAKE_BYTES = 64 * 1024 * 1024
 """Below this the optimising JIT compiler costs more than it brings, so it stays off."""
 
-SAMPLES_MAX = 40
+SAMPLES_MAX = 30
 """Incidents shown in the HTML report, worst first; Parquet has all of them."""
 
 INCIDENTS_JSON_MAX = 1000
@@ -42,5 +42,8 @@ FLOWS_MAX = 24
 BUCKETS_MAX = 60
 """Columns of the chart over time: wide enough to touch on a phone's screen."""
 
-NAME_CHARS_MAX = 63
-"""Longest node or agent name that is shown; the envelope allows no more."""
+NAMES_MAX = 20
+"""Nodes listed by name in the head of the page."""
+
+DETAIL_MAX = 120
+"""Characters of an error in the HTML report: two lines, and all of them escaped leave the page below 100 KiB."""

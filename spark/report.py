@@ -7,7 +7,7 @@ Every name and text in it comes from strangers and goes through ``markup.text``.
 from importlib.resources import files
 
 from spark.charts import bar, columns, flow, latency_axis, latency_range
-from spark.limits import SAMPLES_MAX
+from spark.limits import DETAIL_MAX, NAMES_MAX, SAMPLES_MAX
 from spark.markup import NOTHING, duration, moment, number, share, text
 from spark.summary import ClassCount, IncidentLine, LatencyLine, Summary
 
@@ -60,25 +60,29 @@ def _section(title: str, body: str) -> str:
 
 def _head(summary: Summary) -> str:
     events = sum(stream.events for stream in summary.streams)
-    nodes = ", ".join(text(stream.node) for stream in summary.streams)
+    nodes = _names(tuple(stream.node for stream in summary.streams))
     return (
         f"<header><h1>Gateway Mesh report</h1>"
         f'<p class="sub">As of {moment(summary.as_of_ms)} · {number(events)} events of {nodes}</p></header>'
     )
 
 
+def _names(nodes: tuple[str, ...]) -> str:
+    more = f" and {number(len(nodes) - NAMES_MAX)} more" if len(nodes) > NAMES_MAX else ""
+    return ", ".join(text(node) for node in nodes[:NAMES_MAX]) + more
+
+
 def _notices(summary: Summary) -> str:
     notices = []
     if summary.missing_nodes:
-        names = ", ".join(text(node) for node in summary.missing_nodes)
         notices.append(
-            f"Not collected: {names}. What these nodes accepted or answered cannot be seen here, so messages"
-            " to them may be shown as never accepted."
+            f"Not collected: {_names(summary.missing_nodes)}. What these nodes accepted or answered cannot"
+            " be seen here, so messages to them may be shown as never accepted."
         )
     flagged = sum(stream.flagged for stream in summary.streams)
     if flagged:
         notices.append(
-            f"{number(flagged)} events are doubtful; the column <code>flags</code> of the lake says why."
+            f"{number(flagged)} doubtful events; the column <code>flags</code> of the lake says why."
         )
     return "".join(f'<section class="notice"><p>{notice}</p></section>' for notice in notices)
 
@@ -207,7 +211,7 @@ def _samples(summary: Summary) -> str:
 def _incident(line: IncidentLine) -> str:
     tone = "closed" if line.closed_at_ms is not None else line.severity
     until = f" · closed {moment(line.closed_at_ms)}" if line.closed_at_ms is not None else ""
-    detail = f" · {text(line.detail)}" if line.detail else ""
+    detail = f" · {text(line.detail[:DETAIL_MAX])}" if line.detail else ""
     tries = f" · {number(line.attempts)} attempts" if line.attempts > 1 else ""
     return (
         f'<div class="incident"><p>{_tag(line.name, tone)} {_party(line.from_agent, line.from_node)}'

@@ -1,4 +1,4 @@
-"""Histories of a small mesh as rows of the lake: what each message went through, and Hypothesis to draw it."""
+"""Histories of a small mesh as rows of the lake: what each message went through."""
 
 from collections.abc import Iterator
 

@@ -17,8 +17,8 @@ def test_every_acknowledged_kind_has_a_promise_of_the_right_shape():
 
 @pytest.mark.parametrize(
     ("kind", "threshold"),
-    [("ack", Threshold(1)), ("x' or true", Threshold(1)), ("message", Threshold(0)), ("message", Threshold(1, -1)),
-     ("message", Threshold(1, 0))],
+    [("ack", Threshold(1)), ("x' or true", Threshold(1)), ("message", Threshold(0)),
+     ("message", Threshold(1, -1)), ("message", Threshold(1, 0))],
 )  # fmt: skip
 def test_senseless_promises_are_refused(kind, threshold):
     with pytest.raises(InvalidThreshold):

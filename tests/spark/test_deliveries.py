@@ -1,0 +1,41 @@
+from outbox.records import DeliveryState
+from spark.deliveries import COLUMNS, GATHERED, LATENCIES, STATES, deliveries
+from spark.events import statements
+from tests.spark.histories import START_MS, Turn, history, root_of
+from tests.spark.reporting import THRESHOLDS, frame, micros, one
+
+
+def test_only_aggregates_that_repetition_cannot_change():
+    assert {gathered.how for gathered in GATHERED.values()} == {"min", "max"}
+
+
+def test_every_state_of_a_delivery_is_told_and_the_last_always_holds():
+    assert {state for state, _ in STATES} == set(DeliveryState)
+    assert STATES[-1] == (DeliveryState.EMITTED, "true")
+
+
+def test_one_row_with_times_latencies_place_and_route(spark, tmp_path):
+    rows = history([one(attempts=3, accepted_ms=(40, 90), turns=(Turn(100, "ok", "b"),)), one(answers=0)])
+    lives = deliveries(statements(frame(spark, tmp_path, rows)), THRESHOLDS)
+    assert tuple(lives.columns) == COLUMNS
+    life = lives.where(f"rootId = '{root_of(0)}'").collect()[0]
+    assert {name: life[name] for name in LATENCIES} == {
+        "acceptMs": 40, "queueMs": 60, "turnMs": 10, "processMs": 110, "replyMs": 0,
+    }  # fmt: skip
+    assert (life.attempts, life.deliveries, life.fromNode, life.toNode, life.toNodes) == (3, 1, "a", "b", "b")
+    assert life.position == "a/000001-000000000000/1"
+    reply = lives.where("kind = 'reply'").collect()[0]
+    assert (reply.parentId, reply.state, reply.processDueAt, reply.toNode) == (
+        root_of(0),
+        "emitted",
+        None,
+        "b",
+    )
+    due = lives.where("kind = 'reply'").selectExpr("unix_millis(acceptDueAt) as ms").collect()[0].ms
+    assert due == START_MS + 60_000
+    assert micros(None) is None
+
+
+def test_answers_to_what_is_not_in_the_lake_have_no_row(spark, tmp_path):
+    answers = [row for row in history([one(accepted_ms=(5,), dead_ms=9)]) if row.kind != "message"]
+    assert deliveries(statements(frame(spark, tmp_path, answers)), THRESHOLDS).collect() == []
