@@ -156,7 +156,7 @@ class Engine:
             case Subscribe():
                 self._residents.get(item.agent)
                 self._turns.subscribe(tick, item)
-            case Grant():
+            case _:
                 self._turns.grant(item.subscriber, item.credit)
         return None
 

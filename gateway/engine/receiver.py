@@ -78,7 +78,7 @@ def arrive(tick: Tick, residents: Residents, turns: Turns, arrived: Arrived) -> 
                 _dead_letter(tick, turns, arrived)
             case Kind.SIGNAL:
                 _signal(tick, arrived)
-            case None:
+            case _:
                 pass  # of a newer version: carried and stored, never engaged
     except CallerError as error:
         _quarantine_arrived(tick, arrived, str(error))

@@ -104,8 +104,8 @@ class Turns:
                 case Standing.FOREIGN:
                     tick.open_incident(FOREIGN_AGENT, event_id, f"{event.source_agent_id} at {row.source}")
                     self._end(tick, row, Outcome.REFUSED, FOREIGN_AGENT)
-                case Standing.UNKNOWN:
-                    pass
+                case _:
+                    pass  # the record has not come yet
 
     def _let_go(self, tick: Tick, row: Received) -> None:
         self._held.drop(row.event_id)

@@ -1,0 +1,89 @@
+"""Inputs are one tagged union that survives JSON."""
+
+from typing import get_args
+
+import msgspec
+import pytest
+
+from gateway.engine.inputs import (
+    AddAgent,
+    Exchange,
+    Extend,
+    Grant,
+    Input,
+    Invite,
+    Nack,
+    Now,
+    PageRead,
+    RemoveAgent,
+    Renew,
+    Reply,
+    Request,
+    RevokeInvite,
+    Send,
+    Settle,
+    Subscribe,
+    Unsubscribe,
+    Upgrade,
+    ViewChanged,
+)
+from outbox.chain import Checkpoint, Entry, Page
+from outbox.ids import Epoch, EventId
+from outbox.kinds import Outcome
+from stateroom.view import CursorsView, NodeView, OwnerView, View
+
+EVENT = EventId("evt_" + "0" * 32)
+EPOCH = Epoch("000001-0123456789ab")
+PAGE = Page(
+    EPOCH, (Entry(1, b"{}", b"\x00\xff{"),), Checkpoint("mesh", "x", EPOCH, 1, b"\x01" * 32, b"\xfe" * 64)
+)
+VIEW = View(
+    version=3,
+    mesh="mesh",
+    nodes={"x": NodeView(node="x", public_key=b"\xff" * 32, role="seed", online=True, links=("y",))},
+    agents={"ann": OwnerView(agent="ann", node="x", owner_epoch=2, status="removed")},
+    cursors={"x": CursorsView(cursors={"y": (EPOCH, 4)}, head=(EPOCH, 9))},
+)
+SAMPLES = [
+    Reply(req=2, agent="ann", event_id=EVENT, payload=msgspec.Raw(b'{"a": [1.50, "\xc3\xa9"]}'), type="t"),
+    Send(req=1, agent="ann", to="bob", payload=msgspec.Raw(b'{"type": 1}'), type="t", expires_in_ms=5),
+    Settle(req=3, agent="ann", event_id=EVENT, outcome=Outcome.FAILED, error="no"),
+    Nack(req=4, agent="ann", event_id=EVENT, lease_id="l", delay_ms=5),
+    Extend(req=5, agent="ann", event_id=EVENT, lease_id="l", lease_ms=5),
+    Subscribe(req=6, subscriber="s", agent="ann", session="r"),
+    Grant(7, "s", 3),
+    Unsubscribe("s"),
+    AddAgent(8, "ann", b"\xff" * 32),
+    RemoveAgent(9, "ann"),
+    PageRead("x", PAGE),
+    ViewChanged(VIEW),
+    Exchange(10, b"\xff", "::1"),
+    Renew(11, b"\xff", "::1"),
+    Upgrade(12, "t", "p", "/v1", "room", "::1"),
+    Invite(req=13, ttl_ms=5),
+    RevokeInvite(14, "inv"),
+]
+
+
+def test_there_is_a_sample_of_every_input() -> None:
+    assert {type(sample) for sample in SAMPLES} == set(get_args(Input))
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: type(sample).__name__)
+def test_an_input_comes_back_as_it_went(sample: Input) -> None:
+    wire = msgspec.json.encode(sample)
+    back = msgspec.json.decode(wire, type=Input)
+    assert type(back) is type(sample)
+    assert msgspec.json.encode(back) == wire
+    if not hasattr(sample, "payload"):
+        assert back == sample
+
+
+def test_what_somebody_waits_for_has_a_number() -> None:
+    others = set(get_args(Input)) - set(get_args(Request))
+    assert others == {Unsubscribe, PageRead, ViewChanged}
+    assert all("req" in request.__struct_fields__ for request in get_args(Request))
+
+
+def test_the_clocks_survive_too() -> None:
+    assert msgspec.json.decode(msgspec.json.encode(Now(1, 2)), type=Now) == Now(1, 2)

@@ -1,0 +1,214 @@
+"""What leaves: labels, routes, idempotency, answers to answers."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from gateway.engine.inputs import Reply, Send
+from gateway.engine.limits import EXPIRES_IN_MS_MAX
+from outbox.envelope import DeadLetter, decode_payload
+from outbox.kinds import Kind
+from outbox.limits import HOPS_MAX, IDEMPOTENCY_KEY_MAX, PAYLOAD_BYTES_MAX, THREAD_ID_MAX, TYPE_MAX
+
+
+def test_the_event_says_who_where_and_until_when(world: Any) -> None:
+    sent = world.send(
+        "a", "ann", "agents/bob/inbox", type="ask", thread_id="t-1", expires_in_ms=60_000, priority=0
+    )
+    (event,) = world.said("a")
+    assert (event.source_node_id, event.source_agent_id, event.to_agent_id) == ("a", "ann", "bob")
+    assert (event.type, event.thread_id, event.priority, sent.thread_id) == ("ask", "t-1", 0, "t-1")
+    assert event.trace.source_owner_epoch == 1
+    assert event.trace.route_decision.owner_node_id == "b"
+    row = world.delivery("a", sent.event_id)
+    assert row.expires_at_ms == world.wall_ms + 60_000
+    assert row.next_at_ms == world.wall_ms + world.policy.retry.ack_timeout_ms
+
+
+@pytest.mark.parametrize(
+    ("to", "code", "hint"),
+    [
+        ("bop", "unknown_recipient", "bob"),
+        ("nobody-like-that", "unknown_recipient", "gateway agents"),
+        ("bob@a", "unknown_recipient", "bob@b"),
+        ("Bob", "invalid_id", "bob"),
+        ("", "invalid_id", ""),
+    ],
+)
+def test_an_address_nobody_answers_to_is_refused_and_nothing_is_appended(
+    world: Any, to: str, code: str, hint: str
+) -> None:
+    refused = world.send("a", "ann", to, idempotency_key="k")
+    assert refused.code == code
+    assert hint in refused.hint
+    assert world.said("a") == []
+    assert world.store("a").count_deliveries() == {}
+    assert world.store("a").remembered("ann", "k") is None
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"priority": 5},
+        {"priority": -1},
+        {"expires_in_ms": 0},
+        {"expires_in_ms": EXPIRES_IN_MS_MAX + 1},
+        {"expires_in_ms": 10**18},
+        {"type": "t" * (TYPE_MAX + 1)},
+        {"thread_id": "t" * (THREAD_ID_MAX + 1)},
+        {"idempotency_key": ""},
+        {"idempotency_key": "k" * (IDEMPOTENCY_KEY_MAX + 1)},
+    ],
+    ids=str,
+)
+def test_terms_out_of_range_are_refused_and_nothing_is_appended(world: Any, wrong: dict[str, Any]) -> None:
+    assert world.send("a", "ann", "bob", **wrong).code == "invalid_event"
+    assert world.said("a") == []
+
+
+def test_a_payload_above_the_limit_is_refused_and_nothing_is_appended(world: Any) -> None:
+    refused = world.send("a", "ann", "bob", b'"' + b"x" * PAYLOAD_BYTES_MAX + b'"', idempotency_key="k")
+    assert refused.code == "too_large"
+    assert world.said("a") == []
+    assert world.store("a").remembered("ann", "k") is None
+
+
+def test_known_but_owned_by_nobody_is_a_dead_letter_at_once(world: Any) -> None:
+    world.own("bob", "b", 1, active=False)
+    world.see()
+    sent = world.send("a", "ann", "bob")
+    assert sent.node is None
+    row = world.delivery("a", sent.event_id)
+    assert (row.state, row.error, row.next_at_ms) == ("dead_letter", "no_owner", None)
+    letter = decode_payload(world.said("a", Kind.DEAD_LETTER)[0], DeadLetter)
+    assert letter == DeadLetter(ref=sent.event_id, reason="no_owner", attempts=1)
+    assert world.incidents("a") == [("dead_letter", sent.event_id)]
+    assert world.pull("b", "a")
+    assert world.said("b") == []
+
+
+# --- idempotency
+
+
+def test_the_same_request_gets_the_same_answer_and_appends_nothing(either: Any) -> None:
+    world = either
+    first = world.send("a", "ann", "bob", idempotency_key="k", type="t")
+    world.own("bob", "b", 1, active=False)
+    world.see()
+    again = world.send("a", "ann", "bob", idempotency_key="k", type="t")
+    assert again == msgspec.structs.replace(first, req=again.req, duplicate=True)
+    assert len(world.said("a")) == 1
+
+
+def test_a_moved_recipient_does_not_change_the_answer(world: Any) -> None:
+    first = world.send("a", "ann", "bob@b", idempotency_key="k")
+    world.own("bob", "c", 2)
+    world.see()
+    assert world.send("a", "ann", "bob@b", idempotency_key="k").event_id == first.event_id
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"payload": msgspec.Raw(b"2")},
+        {"to": "bob@b"},
+        {"type": "other"},
+        {"thread_id": "t"},
+        {"priority": 1},
+        {"expires_in_ms": 5_000},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_the_key_of_another_request_is_a_conflict(world: Any, change: dict[str, Any]) -> None:
+    first = Send(req=1, agent="ann", to="bob", payload=msgspec.Raw(b"1"), idempotency_key="k")
+    event = world.ask("a", first).event_id
+    refused = world.ask("a", msgspec.structs.replace(first, req=2, **change))
+    assert refused.code == "idempotency_conflict"
+    assert event in refused.what
+    assert len(world.said("a")) == 1
+
+
+def test_keys_belong_to_their_agent(world: Any) -> None:
+    world.live("a", "amy")
+    first = world.sent("a", "ann", "bob", idempotency_key="k")
+    assert world.sent("a", "amy", "bob", idempotency_key="k") != first
+
+
+# --- replies
+
+
+@pytest.fixture
+def asked(world: Any) -> Any:
+    """``ann`` has asked, ``bob`` holds the question."""
+    world.question = world.sent("a", "ann", "bob", thread_id="talk")
+    world.pull("b", "a")
+    (hand,) = world.listen("b", "bob")
+    world.lease = hand.lease_id
+    return world
+
+
+def test_a_reply_inherits_the_conversation(asked: Any) -> None:
+    answer = asked.reply("b", "bob", asked.question, lease_id=asked.lease, type="answer")
+    (event,) = asked.said("b", Kind.REPLY)
+    assert (event.corr_id, event.thread_id, event.type) == (asked.question, "talk", "answer")
+    assert (answer.agent, answer.node) == ("ann", "a")
+
+
+def test_a_reply_with_a_key_is_sent_once(asked: Any) -> None:
+    first = asked.reply("b", "bob", asked.question, lease_id=asked.lease, idempotency_key="k")
+    again = asked.reply("b", "bob", asked.question, lease_id=asked.lease, idempotency_key="k")
+    assert (again.event_id, again.duplicate) == (first.event_id, True)
+    other = asked.reply("b", "bob", asked.question, b'"no"', idempotency_key="k")
+    assert other.code == "idempotency_conflict"
+    assert len(asked.said("b", Kind.REPLY)) == 1
+    assert asked.acks("b", asked.question) == ["accepted", "ok"]
+
+
+def test_a_reply_that_is_refused_leaves_the_turn_where_it_was(asked: Any) -> None:
+    assert asked.reply("b", "bob", asked.question, lease_id="other").code == "conflict"
+    wrong = asked.reply("b", "bob", asked.question, lease_id=asked.lease, type="t" * (TYPE_MAX + 1))
+    assert wrong.code == "invalid_event"
+    large = asked.reply(
+        "b", "bob", asked.question, b'"' + b"x" * PAYLOAD_BYTES_MAX + b'"', lease_id=asked.lease
+    )
+    assert large.code == "too_large"
+    assert asked.row("b", asked.question).state == "leased"
+    assert asked.said("b", Kind.REPLY) == []
+    assert asked.settle("b", "bob", asked.question, lease_id=asked.lease).duplicate is False
+
+
+def test_a_reply_finds_an_asker_that_has_moved_and_one_that_is_unknown(asked: Any) -> None:
+    asked.own("ann", "c", 2)
+    asked.see()
+    assert asked.reply("b", "bob", asked.question, lease_id=asked.lease).node == "c"
+    asked.own("ann", "c", 2, active=False)
+    asked.see()
+    late = asked.reply("b", "bob", asked.question)
+    assert late.node == "a"
+
+
+def test_a_late_reply_is_sent_although_the_turn_is_over(asked: Any) -> None:
+    asked.settle("b", "bob", asked.question, lease_id=asked.lease, outcome="failed", error="tired")
+    asked.meet()
+    assert asked.incidents("a") == [("turn_failed", asked.question)]
+    asked.reply("b", "bob", asked.question)
+    asked.meet()
+    assert asked.acks("b", asked.question) == ["accepted", "failed: tired"]
+    row = asked.delivery("a", asked.question)
+    assert (row.state, row.outcome, row.replied_at_ms) == ("processed", "failed", asked.wall_ms)
+    assert asked.incidents("a") == []
+
+
+def test_agents_that_answer_each_other_for_ever_are_stopped(world: Any) -> None:
+    event = world.sent("a", "ann", "bob")
+    world.meet()
+    for hops in range(1, HOPS_MAX + 1):
+        node, agent = ("b", "bob") if hops % 2 else ("a", "ann")
+        event = world.ask(
+            node, Reply(req=hops, agent=agent, event_id=event, payload=msgspec.Raw(b"1"))
+        ).event_id
+        world.meet()
+    refused = world.reply("b", "bob", event)
+    assert refused.code == "hop_limit"
+    assert world.row("b", event).state == "queued"

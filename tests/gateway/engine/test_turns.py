@@ -1,0 +1,244 @@
+"""Engagement: who holds what, for how long, and how each turn ends."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from gateway.courier.limits import CourierLimits
+from gateway.engine.effects import Extended, Handed, Refused, Settled
+from gateway.engine.inputs import Extend, Grant, RemoveAgent, Send, Unsubscribe
+from outbox.kinds import Outcome
+from outbox.records import TurnState
+
+
+@pytest.fixture
+def queued(either: Any) -> Any:
+    """An event waits in ``bob``'s inbox."""
+    either.event = either.sent("a", "ann", "bob", expires_in_ms=3_600_000)
+    either.pull("b", "a")
+    return either
+
+
+def test_nothing_is_handed_over_without_credit(queued: Any, only: Any) -> None:
+    queued.live("b", "ben")
+    assert queued.row("b", queued.event).state is TurnState.QUEUED
+    second = queued.sent("a", "ann", "bob", priority=0)
+    queued.pull("b", "a")
+    assert [hand.event_id for hand in queued.listen("b", "bob", credit=1)] == [second]
+    (hand,) = only(queued.tick("b", Grant(9, "socket", 1)), Handed)
+    assert hand.event_id == queued.event
+
+
+def test_a_lease_is_kept_over_disconnect_and_restart_and_then_it_is_somebody_elses(
+    queued: Any, only: Any
+) -> None:
+    (first,) = queued.listen("b", "bob", "socket-1", "run-1")
+    queued.tick("b", Unsubscribe("socket-1"))
+    queued.advance(20_000)
+    (resumed,) = queued.listen("b", "bob", "socket-2", "run-1")
+    assert resumed == msgspec.structs.replace(first, subscriber="socket-2", resumed=True)
+    queued.advance(20_000)
+    assert queued.tick("b") == []
+    queued.restart("b")
+    assert queued.listen("b", "bob", "socket-3", "run-2") == []
+    queued.advance(29_999)
+    assert queued.tick("b") == []
+    queued.advance(1)
+    (second,) = only(queued.tick("b"), Handed)
+    assert (second.subscriber, second.delivery_count, second.resumed) == ("socket-3", 2, False)
+    assert second.lease_id != first.lease_id
+    row = queued.row("b", queued.event)
+    assert (row.session, row.delivery_count) == ("run-2", 2)
+    late = queued.settle("b", "bob", queued.event, lease_id=first.lease_id)
+    assert late.code == "conflict"
+    assert queued.settle("b", "bob", queued.event, lease_id=second.lease_id).duplicate is False
+    assert queued.acks("b", queued.event) == ["accepted", "ok"]
+
+
+def test_a_turn_given_back_comes_again_after_its_delay(queued: Any, only: Any) -> None:
+    (first,) = queued.listen("b", "bob")
+    assert queued.nack("b", "bob", queued.event, "other").code == "conflict"
+    assert queued.nack("b", "bob", queued.event, first.lease_id, 5_000).duplicate is False
+    row = queued.row("b", queued.event)
+    assert (row.state, row.lease_id, row.delivery_count) == (TurnState.QUEUED, None, 1)
+    assert queued.nack("b", "bob", queued.event, first.lease_id).code == "conflict"
+    queued.advance(4_999)
+    assert queued.tick("b") == []
+    (second,) = only(queued.wake("b"), Handed)
+    assert second.delivery_count == 2
+    assert queued.row("b", queued.event).engaged_at_ms == queued.wall_ms - 5_000
+
+
+def test_a_turn_can_be_prolonged(queued: Any, only: Any) -> None:
+    (hand,) = queued.listen("b", "bob")
+    extend = Extend(req=7, agent="bob", event_id=queued.event, lease_id=hand.lease_id, lease_ms=90_000)
+    assert queued.ask("b", extend) == Extended(7, queued.event, 90_000)
+    assert queued.ask("b", msgspec.structs.replace(extend, lease_id="other")).code == "conflict"
+    queued.advance(89_999)
+    assert queued.tick("b") == []
+    queued.advance(1)
+    assert len(only(queued.tick("b"), Handed)) == 1
+
+
+def test_a_handler_that_dies_each_time_has_failed(queued: Any) -> None:
+    counts = [hand.delivery_count for hand in queued.listen("b", "bob")]
+    while queued.row("b", queued.event).state is not TurnState.DONE:
+        effects = queued.wake("b")
+        counts += [effect.delivery_count for effect in effects if isinstance(effect, Handed)]
+        if len(counts) == 2:
+            queued.restart("b")
+            queued.listen("b", "bob")
+    assert counts == [1, 2, 3]
+    assert queued.acks("b", queued.event) == ["accepted", "failed: max_deliveries"]
+    assert queued.row("b", queued.event).delivery_count == 3
+    queued.meet()
+    assert queued.incidents("a") == [("turn_failed", queued.event)]
+
+
+def test_a_turn_that_used_up_its_deliveries_before_a_restart_fails_after_it(queued: Any) -> None:
+    for _ in range(queued.limits.max_deliveries):
+        queued.restart("b")
+        (hand,) = queued.listen("b", "bob")
+        queued.tick("b", Unsubscribe("socket"))
+        queued.nack("b", "bob", queued.event, hand.lease_id, delay_ms=60_000)
+    queued.restart("b")
+    queued.tick("b")
+    assert queued.acks("b", queued.event) == ["accepted", "failed: max_deliveries"]
+
+
+# --- the agent's answers
+
+
+def test_a_turn_ends_once(queued: Any) -> None:
+    (hand,) = queued.listen("b", "bob")
+    assert queued.settle("b", "bob", queued.event).code == "conflict"
+    assert queued.settle("b", "bob", queued.event, lease_id=hand.lease_id).duplicate is False
+    assert queued.settle("b", "bob", queued.event, lease_id=hand.lease_id).duplicate is True
+    other = queued.settle("b", "bob", queued.event, lease_id=hand.lease_id, outcome=Outcome.FAILED)
+    assert other.code == "conflict"
+    assert queued.nack("b", "bob", queued.event, hand.lease_id).code == "conflict"
+    assert queued.acks("b", queued.event) == ["accepted", "ok"]
+
+
+def test_what_nobody_holds_can_be_ended_without_a_lease(queued: Any) -> None:
+    assert queued.settle("b", "bob", queued.event, lease_id="made-up").code == "conflict"
+    assert queued.settle("b", "bob", queued.event) == Settled(
+        queued.nodes["b"].effects[-2].req, queued.event, duplicate=False
+    )
+    row = queued.row("b", queued.event)
+    assert (row.engaged_at_ms, row.delivery_count) == (queued.wall_ms, 1)
+    assert queued.listen("b", "bob") == []
+
+
+def test_a_reply_ends_the_turn_with_or_without_a_lease(queued: Any) -> None:
+    queued.reply("b", "bob", queued.event)
+    assert queued.row("b", queued.event).state is TurnState.DONE
+    assert queued.acks("b", queued.event) == ["accepted", "ok"]
+
+
+def test_only_gateways_refuse(queued: Any) -> None:
+    (hand,) = queued.listen("b", "bob")
+    refused = queued.settle("b", "bob", queued.event, lease_id=hand.lease_id, outcome=Outcome.REFUSED)
+    assert refused.code == "invalid_event"
+    assert queued.row("b", queued.event).state is TurnState.LEASED
+
+
+def test_the_inbox_of_another_is_none_of_ones_business(queued: Any) -> None:
+    queued.live("b", "ben")
+    for answer in (
+        queued.settle("b", "ben", queued.event),
+        queued.nack("b", "ben", queued.event, "lease"),
+        queued.reply("b", "ben", queued.event),
+        queued.settle("b", "bob", "evt_" + "7" * 32),
+        queued.ask("b", Extend(req=5, agent="ben", event_id=queued.event, lease_id="l", lease_ms=1)),
+    ):
+        assert isinstance(answer, Refused)
+        assert answer.code == "not_found"
+
+
+# --- what time does
+
+
+def test_nobody_was_there_until_it_expired(queued: Any) -> None:
+    start_ms = queued.wall_ms
+    queued.wake("b")
+    assert queued.wall_ms == start_ms + 3_600_000
+    assert queued.acks("b", queued.event) == ["accepted", "failed: expired"]
+    assert queued.listen("b", "bob") == []
+    assert queued.nodes["b"].engine.next_wake_ms(queued.now()) is None
+
+
+def test_it_may_have_expired_on_the_way(world: Any) -> None:
+    event = world.sent("a", "ann", "bob", expires_in_ms=1_000)
+    world.listen("b", "bob")
+    world.advance(1_000)
+    world.pull("b", "a")
+    assert world.acks("b", event) == ["accepted", "failed: expired"]
+    assert world.row("b", event).delivery_count == 0
+
+
+def test_work_that_has_begun_may_end_after_the_expiry(queued: Any) -> None:
+    queued.advance(3_590_000)
+    (hand,) = queued.listen("b", "bob")
+    queued.advance(15_000)
+    assert queued.tick("b") == []
+    assert queued.settle("b", "bob", queued.event, lease_id=hand.lease_id).duplicate is False
+    assert queued.acks("b", queued.event) == ["accepted", "ok"]
+
+
+def test_after_the_expiry_it_is_not_dealt_again_and_the_credit_is_for_the_next(
+    queued: Any, only: Any
+) -> None:
+    queued.advance(3_590_000)
+    queued.listen("b", "bob", credit=1)
+    queued.advance(29_000)
+    queued.tick("b", Grant(9, "socket", 1))
+    queued.advance(2_000)
+    second = queued.sent("a", "ann", "bob", priority=4)
+    effects = queued.pull("b", "a")
+    assert queued.acks("b", queued.event) == ["accepted", "failed: expired"]
+    assert [hand.event_id for hand in only(effects, Handed)] == [second]
+
+
+def test_the_memory_of_finished_turns_is_given_back(world: Any) -> None:
+    world.listen("b", "bob")
+    for _ in range(30):
+        event = world.sent("a", "ann", "bob")
+        world.pull("b", "a")
+        lease = world.row("b", event).lease_id
+        world.settle("b", "bob", event, lease_id=lease)
+        world.tick("b", Grant(1, "socket", 1))
+    assert world.nodes["b"].engine.next_wake_ms(world.now()) is None
+
+
+# --- an agent that is taken away
+
+
+def test_what_a_removed_agent_had_open_has_failed_and_its_sockets_get_nothing_more(make_world: Any) -> None:
+    world = make_world("a", "b", limits=CourierLimits(max_depth=20))
+    world.live("a", "ann")
+    world.live("b", "bob", "ben")
+    other = world.sent("a", "ann", "ben")
+    leased, waiting = world.sent("a", "ann", "bob"), world.sent("a", "ann", "bob")
+    world.pull("b", "a")
+    world.listen("b", "bob", credit=1)
+    world.listen("b", "ben", "socket-ben", credit=1)
+    world.tick("b", RemoveAgent(50, "bob"))
+    for event in (leased, waiting):
+        assert world.acks("b", event) == ["accepted", "failed: agent_removed"]
+    assert world.acks("b", other) == ["accepted"]
+    world.restart("b")
+    world.own("bob", "b", 1, active=False)
+    world.live("b", "bob")
+    world.meet()
+    assert world.delivery("a", leased).error == "agent_removed"
+    assert world.ask("b", Grant(51, "socket", 1)).code == "conflict"
+
+
+def test_the_old_sockets_of_a_name_do_not_get_the_turns_of_its_successor(world: Any, only: Any) -> None:
+    world.listen("b", "bob")
+    world.tick("b", RemoveAgent(50, "bob"))
+    world.live("b", "bob")
+    world.tick("a", Send(req=9, agent="ann", to="bob", payload=msgspec.Raw(b"1")))
+    assert only(world.pull("b", "a"), Handed) == []

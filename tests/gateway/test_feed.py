@@ -1,0 +1,69 @@
+"""The tail of the own outbox in memory: whole pages, bounded, and whoever waits is woken."""
+
+import asyncio
+
+import pytest
+
+from gateway import feed as feed_module
+from gateway.feed import Feed
+from outbox.chain import Checkpoint, Entry, Head, Page
+from outbox.ids import Epoch, Seq
+
+EPOCH = Epoch("000001-0123456789ab")
+
+
+def page(first: int, last: int, size: int = 1) -> Page:
+    entries = tuple(Entry(Seq(seq), b"", b"x" * size) for seq in range(first, last + 1))
+    return Page(EPOCH, entries, Checkpoint("mesh", "a", EPOCH, Seq(last), b"", b""))
+
+
+def starting_at(seq: int) -> Feed:
+    return Feed(Head(EPOCH, Seq(seq), b""))
+
+
+def test_a_reader_gets_the_pages_after_its_position() -> None:
+    feed = starting_at(3)
+    pages = [page(4, 4), page(5, 7), page(8, 8)]
+    for each in pages:
+        feed.push(each)
+    assert feed.head.seq == 8
+    assert feed.after(3) == pages
+    assert feed.after(4) == pages[1:]
+    assert feed.after(7) == pages[2:]
+    assert feed.after(8) == []
+
+
+def test_what_is_not_in_memory_whole_must_be_read_from_disk() -> None:
+    feed = starting_at(3)
+    assert feed.after(3) == []
+    assert feed.after(2) is None
+    feed.push(page(4, 6))
+    assert feed.after(2) is None
+    assert feed.after(5) is None
+    assert feed.after(7) is None
+
+
+def test_the_memory_is_bounded_but_holds_one_page_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feed_module, "FEED_BYTES_MAX", 100)
+    feed = starting_at(0)
+    feed.push(page(1, 1, 60))
+    feed.push(page(2, 2, 40))
+    assert feed.after(0) is not None
+    feed.push(page(3, 3, 1))
+    assert feed.after(0) is None
+    assert feed.after(1) == [page(2, 2, 40), page(3, 3, 1)]
+    feed.push(page(4, 4, 500))
+    assert feed.after(3) == [page(4, 4, 500)]
+    assert feed.after(2) is None
+
+
+async def test_a_reader_at_the_end_is_woken_by_the_next_page() -> None:
+    feed = starting_at(0)
+    await feed.beyond(-1)
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        first, second = (group.create_task(feed.beyond(seq)) for seq in (0, 1))
+        feed.push(page(1, 1))
+        await first
+        assert not second.done()
+        feed.push(page(2, 2))
+    assert second.done()

@@ -1,0 +1,77 @@
+"""Addresses, owners, near names, and who may speak for whom."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.routing import Route, Standing, inbox_stream, near, parse_address, resolve, standing
+from outbox.envelope import RouteDecision
+from outbox.errors import InvalidId, UnknownRecipient
+from stateroom.view import OwnerView, View
+
+NAMES = st.from_regex(r"[a-z0-9][a-z0-9._-]{0,62}", fullmatch=True)
+
+
+def view(*owners: tuple[str, str, int, str]) -> View:
+    agents = {
+        agent: OwnerView(agent=agent, node=node, owner_epoch=epoch, status=status)
+        for agent, node, epoch, status in owners
+    }
+    return View(version=1, mesh="m", nodes={}, agents=agents, cursors={})
+
+
+MESH = view(("bob", "vps", 3, "active"), ("bobby", "mbp", 1, "active"), ("gone", "lab", 1, "removed"))
+
+
+@given(agent=NAMES, node=NAMES)
+def test_every_legal_name_has_three_addresses(agent: str, node: str) -> None:
+    assert parse_address(agent) == (agent, None)
+    assert parse_address(f"{agent}@{node}") == (agent, node)
+    assert parse_address(inbox_stream(agent)) == (agent, None)
+
+
+@pytest.mark.parametrize("text", ["", "@", "bob@", "@vps", "bob@vps@x", "agents//inbox", "agents/bob", "Bob"])
+def test_anything_else_is_no_address(text: str) -> None:
+    with pytest.raises(InvalidId):
+        parse_address(text)
+
+
+def test_a_route_leads_to_the_owner() -> None:
+    assert resolve(MESH, "bob") == resolve(MESH, "bob@vps") == Route("bob", "vps", 3)
+    assert resolve(MESH, "bob").decision() == RouteDecision("vps", 3, "owner")
+
+
+def test_known_without_an_owner_leads_nowhere() -> None:
+    route = resolve(MESH, "gone")
+    assert route == Route("gone", None, 0)
+    assert route.decision() is None
+
+
+def test_the_unknown_gets_near_names_that_can_be_reached() -> None:
+    with pytest.raises(UnknownRecipient) as caught:
+        resolve(MESH, "bobb")
+    assert caught.value.near == ("bobby", "bob")
+    with pytest.raises(UnknownRecipient) as caught:
+        resolve(MESH, "bob@lab")
+    assert caught.value.near == ("bob@vps",)
+    assert near(MESH, "zzzzzzzz") == ()
+
+
+@pytest.mark.parametrize(
+    ("agent", "node", "epoch", "expected"),
+    [
+        ("bob", "vps", 3, Standing.OWNER),
+        ("bob", "vps", 4, Standing.OWNER),
+        ("bob", "mbp", 2, Standing.OWNER),
+        ("gone", "lab", 1, Standing.OWNER),
+        ("bob", "mbp", 4, Standing.UNKNOWN),
+        ("new", "mbp", 1, Standing.UNKNOWN),
+        ("bob", "mbp", 3, Standing.FOREIGN),
+        ("bob", "mbp", 0, Standing.FOREIGN),
+        ("bob", "mbp", -1, Standing.FOREIGN),
+    ],
+)
+def test_an_agent_is_spoken_for_by_its_owner_of_the_time(
+    agent: str, node: str, epoch: int, expected: Standing
+) -> None:
+    assert standing(MESH, agent, node, epoch) is expected
