@@ -10,9 +10,9 @@ from hashlib import sha256
 
 import msgspec
 
-from auth import base64url
-from auth.errors import InvalidRequest, ReplayDetected
+from auth.errors import ReplayDetected
 from auth.limits import NONCE_LIFE_MS
+from outbox import base64url
 from outbox.ids import NodeId
 
 _DOMAIN = b"ansible-nonce-v1\x00"
@@ -44,7 +44,7 @@ def read_nonce(text: str, nonce_key: bytes, gateway: NodeId, node: NodeId, now_m
     """
     try:
         raw = base64url.decode(text)
-    except InvalidRequest:
+    except ValueError:
         raise replayed() from None
     head, mac = raw[:_HEAD], raw[_HEAD:]
     if len(head) != _HEAD or not hmac.compare_digest(mac, _mac(nonce_key, head, gateway, node)):

@@ -24,10 +24,10 @@ from typing import ClassVar, NewType
 
 import msgspec
 
-from auth import base64url
-from auth.errors import InvalidRequest, InvalidToken, TokenAlreadyUsed
+from auth.errors import InvalidToken, TokenAlreadyUsed
 from auth.keys import Jkt
 from auth.redacted import Redacted
+from outbox import base64url
 from outbox.ids import NodeId
 
 InviteId = NewType("InviteId", str)
@@ -137,7 +137,7 @@ def read_invite_token(text: str) -> InviteToken:
     try:
         if match is not None:
             return InviteToken(InviteId(match[1]), base64url.decode(match[2]))
-    except InvalidRequest:
+    except ValueError:
         pass
     raise unknown_token()
 

@@ -23,13 +23,14 @@ from typing import ClassVar, Literal
 
 import msgspec
 
-from auth import base64url, strictjson
+from auth import strictjson
 from auth.addresses import check_gateway_url
 from auth.errors import AuthError, BadJoinCode
 from auth.invites import InviteToken, read_invite_token
 from auth.keys import Jkt
 from auth.limits import JOIN_CODE_CHARS_MAX, JOIN_URLS_MAX
 from auth.redacted import Redacted
+from outbox import base64url
 from outbox.errors import InvalidId
 from outbox.ids import MeshId, NodeId, node_id
 
@@ -117,7 +118,7 @@ def _unwrap(text: str) -> bytes:
         )
     try:
         raw = base64url.decode(text[len(_PREFIX) :])
-    except AuthError:
+    except ValueError:
         raw = b""
     checksum, body = raw[:_CHECKSUM_BYTES], raw[_CHECKSUM_BYTES:]
     if not body or checksum != _checksum(body):

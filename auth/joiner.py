@@ -14,7 +14,6 @@ from typing import ClassVar
 
 import msgspec
 
-from auth import base64url
 from auth.errors import AuthError, WrongGateway
 from auth.gateway_proofs import KnownGateway, Pin, check_gateway_proof
 from auth.invites import InviteToken
@@ -37,6 +36,7 @@ from auth.messages import (
 )
 from auth.proofs import RequestProof, SocketProof, sign_proof, ticket_hash
 from auth.redacted import Redacted
+from outbox import base64url
 from outbox.errors import InvalidId
 from outbox.ids import NodeId, node_id
 

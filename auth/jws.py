@@ -21,10 +21,11 @@ from typing import Literal, NamedTuple, TypeVar
 import jwt
 import msgspec
 
-from auth import base64url, strictjson
+from auth import strictjson
 from auth.errors import InvalidJws, InvalidRequest, RequestTooLarge
 from auth.keys import Jwk, PublicKey, SigningKey
 from auth.limits import JWS_CHARS_MAX
+from outbox import base64url
 
 _Claims = TypeVar("_Claims")
 _Header = TypeVar("_Header", "_KidHeader", "_JwkHeader")
@@ -87,7 +88,7 @@ def _split(token: str) -> _Parts:
         raise InvalidJws("not a token in compact form")
     try:
         parts = _Parts(*(base64url.decode(part) for part in match.groups()))
-    except InvalidRequest:
+    except ValueError:
         raise InvalidJws("a part of the token is not canonical base64url") from None
     if len(parts.signature) != 64:
         raise InvalidJws("the signature has the wrong length")

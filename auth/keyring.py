@@ -18,9 +18,9 @@ from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 
-from auth import base64url
-from auth.errors import InvalidRequest, KeyFileDamaged, KeyFileUnsafe
+from auth.errors import KeyFileDamaged, KeyFileUnsafe
 from auth.keys import SigningKey
+from outbox import base64url
 from outbox.errors import StorageFailed
 
 Entropy = Callable[[int], bytes]
@@ -98,7 +98,7 @@ def _parse(text: bytes, name: KeyName, path: Path) -> bytes:
     head = f"gateway-mesh {name} v1 ".encode()
     try:
         raw = base64url.decode(text.removeprefix(head).removesuffix(b"\n").decode("ascii"))
-    except (InvalidRequest, UnicodeDecodeError):
+    except ValueError:
         raw = b""
     if not text.startswith(head) or len(raw) != 32:
         raise KeyFileDamaged(

@@ -11,9 +11,9 @@ import msgspec
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from auth import base64url
 from auth.curve import in_prime_order_group
-from auth.errors import InvalidKey, InvalidRequest
+from auth.errors import InvalidKey
+from outbox import base64url
 
 Jkt = NewType("Jkt", str)
 """RFC 7638 thumbprint of a public key: 43 characters of base64url."""
@@ -48,7 +48,7 @@ class PublicKey:
         """From 43 characters of base64url. Raises InvalidKey."""
         try:
             return cls.from_bytes(base64url.decode(text))
-        except InvalidRequest:
+        except ValueError:
             raise InvalidKey("not an Ed25519 public key in base64url") from None
 
     @classmethod

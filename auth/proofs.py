@@ -19,9 +19,10 @@ from typing import Literal, TypeVar
 
 import msgspec
 
-from auth import base64url, jws
+from auth import jws
 from auth.errors import InvalidJws, NodeMismatch
 from auth.keys import PublicKey, SigningKey
+from outbox import base64url
 from outbox.ids import NodeId
 
 _TYP = "ansible-node-proof+jwt"

@@ -12,12 +12,13 @@ from typing import ClassVar, Literal
 
 import msgspec
 
-from auth import base64url, jws
+from auth import jws
 from auth.errors import ExpiredTicket, InvalidJws, InvalidTicket
 from auth.invites import InviteId
 from auth.keys import Jkt, PublicKey, SigningKey
 from auth.limits import TICKET_LIFE_S
 from auth.redacted import Redacted
+from outbox import base64url
 from outbox.ids import NodeId
 
 _TYP = "ansible-ticket+jwt"

@@ -11,9 +11,9 @@ from typing import ClassVar
 
 import msgspec
 
-from auth import base64url
 from auth.redacted import Redacted
 from auth.scopes import Scope
+from outbox import base64url
 
 
 class BearerToken(Redacted, frozen=True):

@@ -8,7 +8,7 @@ from typing import assert_never
 
 import msgspec
 
-from auth.errors import NodeMismatch
+from auth.errors import InvalidKey, NodeMismatch
 from auth.gatekeeper import Gatekeeper
 from auth.invites import Invite as InviteRow
 from auth.invites import InviteId
@@ -21,7 +21,7 @@ from gateway.engine.effects import Admitted, Answer, Invited, Ticketed
 from gateway.engine.engine import DoorRequest
 from gateway.engine.inputs import Exchange, Invite, Now, Renew, RevokeInvite, Upgrade
 from outbox.ids import NodeId
-from stateroom.view import View
+from stateroom.view import NodeView, View
 
 PIPE_ROOM = "pipe"
 STATE_ROOM = "state"
@@ -100,9 +100,17 @@ def _invited(req: int, invite: InviteRow, token: str) -> Invited:
 def _key_of(view: View) -> KeyOf:
     def key_of(node: NodeId) -> PublicKey | None:
         found = view.node(node)
-        return PublicKey.from_bytes(found.public_key) if found is not None else None
+        return admitted_key(found) if found is not None else None
 
     return key_of
+
+
+def admitted_key(node: NodeView) -> PublicKey | None:
+    """The key of a node's admission; None for one that no honest node can have (a seed signed nonsense)."""
+    try:
+        return PublicKey.from_bytes(node.public_key)
+    except InvalidKey:
+        return None
 
 
 def check_member(view: View, admitted: Admitted) -> None:

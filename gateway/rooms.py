@@ -11,6 +11,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from auth.errors import InvalidKey
 from auth.keys import PublicKey, SigningKey
 from auth.members import Member
 from gateway.clock import Clock
@@ -33,7 +34,10 @@ SOFTWARE = f"gateway-mesh/{version('gateway-mesh')}"
 
 def verify_raw(public_key: bytes, signature: bytes, message: bytes) -> bool:
     """``stateroom.records.Verify`` with keys that are checked before they are trusted."""
-    return PublicKey.from_bytes(public_key).verify(signature, message)
+    try:
+        return PublicKey.from_bytes(public_key).verify(signature, message)
+    except InvalidKey:
+        return False
 
 
 class Rooms:

@@ -18,8 +18,8 @@ from collections.abc import Mapping
 
 import msgspec
 
+from outbox import base64url
 from outbox.ids import AgentId, MeshId, NodeId
-from stateroom import base64url
 from stateroom.bodies import ROOT, AdmissionBody, CursorsBody, NodeBody, RoomMap
 from stateroom.errors import InvalidRecord
 from stateroom.limits import CANDIDATES_PER_KEY_MAX, HANDOVERS_MAX, KEYS_MAX, WAITING_MAX

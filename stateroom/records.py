@@ -23,9 +23,9 @@ from typing import Annotated
 
 import msgspec
 
+from outbox import base64url
 from outbox.errors import InvalidId
 from outbox.ids import MeshId
-from stateroom import base64url
 from stateroom.bodies import (
     BODY_TYPES,
     ROOT,
@@ -115,9 +115,9 @@ def parse_record(text: str) -> Record:
     if not text.isascii() or not text.startswith(_HEADER) or text.count(".") != 2:
         raise InvalidRecord("form")
     _, payload, signature = text.split(".")
-    if len(base64url.decode(signature)) != 64:
+    if len(_decode(signature)) != 64:
         raise InvalidRecord("signature_length")
-    claims = _claims(base64url.decode(payload))
+    claims = _claims(_decode(payload))
     return Record(
         text=text,
         mesh=MeshId(claims.mesh),
@@ -135,6 +135,13 @@ def verify_record(record: Record, public_key: bytes, verify: Verify) -> bool:
     """Whether this key made the record's signature."""
     message, _, signature = record.text.rpartition(".")
     return verify(public_key, base64url.decode(signature), message.encode())
+
+
+def _decode(text: str) -> bytes:
+    try:
+        return base64url.decode(text)
+    except ValueError:
+        raise InvalidRecord("base64") from None
 
 
 def _claims(payload: bytes) -> _Claims:
@@ -160,7 +167,7 @@ def _body(claims: _Claims) -> Body | None:
         raise InvalidRecord("body") from None
     if msgspec.json.encode(body) != raw:
         raise InvalidRecord("not_canonical")
-    if isinstance(body, AdmissionBody) and len(base64url.decode(body.public_key)) != 32:
+    if isinstance(body, AdmissionBody) and len(_decode(body.public_key)) != 32:
         raise InvalidRecord("public_key")
     return body
 
@@ -170,7 +177,7 @@ def _root_key(claims: _Claims) -> bytes:
         if claims.root_key:
             raise InvalidRecord("root_key")
         return b""
-    key = base64url.decode(claims.root_key)
+    key = _decode(claims.root_key)
     if len(key) != 32 or thumbprint(key) != claims.mesh:
         raise InvalidRecord("root_key")
     return key

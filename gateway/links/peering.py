@@ -16,7 +16,7 @@ from websockets.asyncio.client import ClientConnection
 from auth.gateway_proofs import Pin
 from auth.keys import PublicKey
 from gateway.clock import Clock
-from gateway.door import CURSORS_ROOM, PIPE_ROOM, STATE_ROOM
+from gateway.door import CURSORS_ROOM, PIPE_ROOM, STATE_ROOM, admitted_key
 from gateway.limits import DEFER_S, ROOM_PEERS_MAX
 from gateway.links.link import Link, Local
 from gateway.links.reach import Issuer, Reach, is_loopback
@@ -58,10 +58,9 @@ def contacts(view: View, own: NodeId, issuer: Issuer | None, *, loopback: bool) 
 
 
 def _contact(peer: NodeView, *, loopback: bool) -> Contact | None:
-    for url in peer.endpoints:
-        if loopback or not is_loopback(url):
-            return Contact(peer.node, url, PublicKey.from_bytes(peer.public_key))
-    return None
+    key = admitted_key(peer)
+    url = next((url for url in peer.endpoints if loopback or not is_loopback(url)), None)
+    return Contact(peer.node, url, key) if key is not None and url is not None else None
 
 
 class Peering:

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from auth import base64url
 from auth.challenges import make_nonce, read_nonce
 from auth.errors import ReplayDetected
 from auth.limits import NONCE_LIFE_MS
+from outbox import base64url
 from outbox.ids import NodeId
 
 KEY, VPS, MBP = sha256(b"nonce key").digest(), NodeId("vps"), NodeId("mbp")

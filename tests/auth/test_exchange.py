@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from auth import base64url, jws
+from auth import jws
 from auth.audit import AuditAction
 from auth.errors import (
     AuthError,
@@ -27,6 +27,7 @@ from auth.invites import InviteId, InviteStatus, InviteToken
 from auth.limits import INVITE_LIFE_MS_DEFAULT, NONCE_LIFE_MS
 from auth.messages import EXCHANGE_PATH, RENEW_PATH
 from auth.proofs import RequestProof, sign_proof
+from outbox import base64url
 from outbox.ids import NodeId
 
 # The world and node fixtures are built by tests/auth/conftest.py.

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from auth import base64url
 from auth.errors import BadJoinCode
 from auth.invites import make_invite_token
 from auth.joincodes import JoinCode, _checksum, decode_join_code, encode_join_code
 from auth.keys import Jkt
+from outbox import base64url
 from outbox.ids import MeshId, NodeId
 
 TOKEN = make_invite_token(bytes(range(42)))

@@ -8,9 +8,10 @@ import jwt
 import msgspec
 import pytest
 
-from auth import base64url, jws
+from auth import jws
 from auth.errors import InvalidJws
 from auth.keys import SigningKey
+from outbox import base64url
 
 TYP = "ansible-test+jwt"
 KID = "boot-1"

@@ -13,7 +13,7 @@ import pytest
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from stateroom import base64url
+from outbox import base64url
 from stateroom.bodies import (
     ROOT,
     AdmissionBody,

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stateroom import base64url
+from outbox import base64url
 from stateroom.bodies import AdmissionBody, HeartbeatBody, NodeBody, RoomMap
 from stateroom.errors import InvalidRecord
 from stateroom.records import parse_record, sign_record, thumbprint, verify_record

@@ -7,8 +7,6 @@ hashed or signed must not have siblings, so only the text that encoding gives ba
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 
-from auth.errors import InvalidRequest
-
 _ALPHABET = re.compile(r"[A-Za-z0-9_-]*", re.ASCII)
 
 
@@ -18,10 +16,10 @@ def encode(raw: bytes) -> str:
 
 
 def decode(text: str) -> bytes:
-    """The bytes of a text. Raises InvalidRequest for padding, junk, unused bits that are set."""
+    """The bytes of a text. Raises ValueError for padding, junk, and unused bits that are set."""
     if not _ALPHABET.fullmatch(text) or len(text) % 4 == 1:
-        raise InvalidRequest("not base64url")
+        raise ValueError("not base64url")
     raw = urlsafe_b64decode(text + "=" * (-len(text) % 4))
     if encode(raw) != text:
-        raise InvalidRequest("not canonical base64url")
+        raise ValueError("not canonical base64url")
     return raw

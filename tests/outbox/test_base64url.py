@@ -2,8 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from auth import base64url
-from auth.errors import InvalidRequest
+from outbox import base64url
 
 
 @given(st.binary(max_size=100))
@@ -15,12 +14,12 @@ def test_decoding_gives_back_what_was_encoded(raw: bytes) -> None:
 def test_a_value_has_one_text(text: str) -> None:
     try:
         raw = base64url.decode(text)
-    except InvalidRequest:
+    except ValueError:
         return
     assert base64url.encode(raw) == text
 
 
 @pytest.mark.parametrize("text", ["QQ==", "Q", "QR", "Q+Q/", "QUJD\n", " QUJD", "QÜJD", "\ud800"])
 def test_padding_junk_and_set_unused_bits_are_refused(text: str) -> None:
-    with pytest.raises(InvalidRequest):
+    with pytest.raises(ValueError):
         base64url.decode(text)
