@@ -62,7 +62,7 @@ def run(
     )
     progress(STEPS[0], 0, len(STEPS))
     try:
-        with spark_session(setup) as spark, _spark_errors(setup.log):
+        with spark_session(setup) as spark, spark_errors(setup.log):
             return make_report(spark, files, out, as_of_ms, progress=progress, thresholds=thresholds)
     finally:
         shutil.rmtree(setup.scratch, ignore_errors=True)
@@ -108,7 +108,8 @@ def make_report(
 
 
 @contextmanager
-def _spark_errors(log: Path) -> Iterator[None]:
+def spark_errors(log: Path) -> Iterator[None]:
+    """Raise what Spark raises as SparkFailed, in one line."""
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 

@@ -46,4 +46,4 @@ NAMES_MAX = 20
 """Nodes listed by name in the head of the page."""
 
 DETAIL_MAX = 120
-"""Characters of an error in the HTML report: two lines, and all of them escaped leave the page below 100 KiB."""
+"""Characters of an error in the HTML report: all of them escaped leave the page below 100 KiB."""

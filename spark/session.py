@@ -107,8 +107,9 @@ def _settings(setup: Setup) -> dict[str, str]:
 
 
 def first_line(error: Exception) -> str:
-    """Spark's errors go on for pages; their first line says it."""
-    return str(error).strip().partition("\n")[0][:300]
+    """Spark's errors go on for pages; the first line says it, or the one where Java's own message begins."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return next((line[2:] for line in lines if line.startswith(": ")), lines[0])[:300]
 
 
 @contextmanager

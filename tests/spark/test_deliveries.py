@@ -39,3 +39,11 @@ def test_one_row_with_times_latencies_place_and_route(spark, tmp_path):
 def test_answers_to_what_is_not_in_the_lake_have_no_row(spark, tmp_path):
     answers = [row for row in history([one(accepted_ms=(5,), dead_ms=9)]) if row.kind != "message"]
     assert deliveries(statements(frame(spark, tmp_path, answers)), THRESHOLDS).collect() == []
+
+
+def test_the_data_is_exchanged_once_and_neither_joined_nor_windowed(spark, tmp_path):
+    lives = deliveries(statements(frame(spark, tmp_path, history([one()]))), THRESHOLDS)
+    plan = lives._jdf.queryExecution().executedPlan().toString()
+    assert plan.count("Exchange hashpartitioning") == plan.count("Exchange") == 1
+    assert "Join" not in plan
+    assert "Window" not in plan

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from outbox.timestamps import rfc3339
 from spark.deliveries import COLUMNS as LIFECYCLE
-from spark.errors import InvalidThreshold, LakeEmpty
+from spark.errors import InvalidThreshold, LakeEmpty, SparkFailed
 from spark.incidents import COLUMNS as INCIDENTS
-from spark.job import make_report, run
+from spark.job import make_report, run, spark_errors
 from spark.schema import Flag
 from spark.sla import DIMENSIONS, Threshold
 from spark.sources import event_files
@@ -139,6 +139,25 @@ def test_refuses_an_empty_lake_and_senseless_promises_before_it_starts_anything(
         with pytest.raises(InvalidThreshold):
             run(tmp_path, tmp_path, AS_OF_MS, progress=print, cache=tmp_path, thresholds=thresholds)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_damaged_file_is_told_in_one_line(spark, tmp_path):
+    put(tmp_path / "lake", history([one()]))
+    (path,) = event_files(tmp_path / "lake").paths
+    path.write_bytes(path.read_bytes()[:-40])
+    (tmp_path / "out").mkdir()
+    with pytest.raises(SparkFailed) as caught, spark_errors(tmp_path / "spark.log"):
+        make_report(
+            spark,
+            event_files(tmp_path / "lake"),
+            tmp_path / "out",
+            AS_OF_MS,
+            progress=lambda *_: None,
+            thresholds=THRESHOLDS,
+        )
+    assert "\n" not in str(caught.value)
+    assert path.name in str(caught.value)
+    assert caught.value.hint == f"see {tmp_path / 'spark.log'}"
 
 
 def without_java(tmp_path):

@@ -1,7 +1,5 @@
 import json
 
-from spark.figures import WIDTHS_MS, bucket_width
-from spark.limits import BUCKETS_MAX
 from spark.summary import incidents_json
 from tests.spark.test_report import summary
 
@@ -20,12 +18,3 @@ def test_counts_what_is_open_and_what_was_not_collected():
     assert shown.open_incidents == 6
     assert shown.missing_nodes == ("vps0", "vps1")
     assert [line.source for line in shown.of("kind")] == ["message", "reply"]
-
-
-def test_slices_of_time_are_usual_ones_and_few():
-    assert bucket_width(0) == 1000
-    assert list(WIDTHS_MS) == sorted(WIDTHS_MS)
-    for span_ms in (25_000, 60_001, 3_600_000, 86_400_000, 365 * 86_400_000):
-        width = bucket_width(span_ms)
-        assert width in WIDTHS_MS
-        assert span_ms / width <= BUCKETS_MAX

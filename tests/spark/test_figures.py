@@ -1,0 +1,38 @@
+from spark.deliveries import deliveries
+from spark.events import statements
+from spark.figures import FARED, WIDTHS_MS, bucket_width
+from spark.limits import BUCKETS_MAX
+from tests.spark.histories import START_MS, Turn, history
+from tests.spark.reporting import THRESHOLDS, frame, one, report
+
+
+def test_slices_of_time_are_usual_ones_and_few():
+    assert bucket_width(0) == 1000
+    assert list(WIDTHS_MS) == sorted(WIDTHS_MS)
+    for span_ms in (25_000, 60_001, 3_600_000, 86_400_000, 365 * 86_400_000):
+        width = bucket_width(span_ms)
+        assert width in WIDTHS_MS
+        assert span_ms / width <= BUCKETS_MAX
+
+
+FATES = [
+    (one(accepted_ms=(1,)), "waiting"),
+    (one(), "waiting"),
+    (one(answers=99, accepted_ms=(1,)), "done"),
+    (one(turns=(Turn(1, "ok", "b"),)), "done"),
+    (one(turns=(Turn(1, "failed", "b"),)), "failed"),
+    (one(dead_ms=5), "failed"),
+]
+
+
+def test_a_message_fares_in_one_of_three_ways(spark, tmp_path):
+    rows = history([script for script, _ in FATES])
+    lives = deliveries(statements(frame(spark, tmp_path, rows)), THRESHOLDS)
+    fared = lives.selectExpr("rootId", f"{FARED} as fared").orderBy("rootId").collect()
+    assert [row.fared for row in fared] == [fate for _, fate in FATES]
+
+
+def test_slices_without_messages_are_there_and_empty(spark, tmp_path):
+    summary, _ = report(spark, tmp_path, history([one(), one(created=START_MS + 5000)]))
+    assert summary.bucket_ms == 1000
+    assert [bucket.waiting for bucket in summary.buckets] == [1, 0, 0, 0, 0, 1]
