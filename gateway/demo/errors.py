@@ -1,0 +1,28 @@
+"""Errors of the demo, below the mesh's tree.
+
+::
+
+    MeshError
+    ├── CallerError
+    │   └── InvalidConversation   invalid_conversation   a line of the file is wrong
+    └── WorldError
+        └── DemoFailed            demo_failed            a gateway or a command of the demo did not do its part
+"""
+
+from outbox.errors import CallerError, WorldError
+
+
+class InvalidConversation(CallerError):
+    """A conversation file cannot be played; ``line`` is 1 for its first line, 0 for the file as a whole."""
+
+    code = "invalid_conversation"
+
+    def __init__(self, line: int, what: str, *, hint: str = "") -> None:
+        super().__init__(f"line {line}: {what}" if line else what, hint=hint)
+        self.line = line
+
+
+class DemoFailed(WorldError):
+    """A gateway did not start, a command failed, or a condition did not come true in time."""
+
+    code = "demo_failed"

@@ -1,0 +1,58 @@
+"""Every bound of the demo, with its reason. Times are milliseconds unless the name says otherwise."""
+
+DURATION_MS_DEFAULT = 25_000
+"""Long enough to watch, and with Spark's start below two minutes in all."""
+
+DURATION_MS_MIN = 2_000
+"""A gateway that is killed has to come back within the conversation."""
+
+DURATION_MS_MAX = 3_600_000
+"""An hour: afterwards it is no demo."""
+
+FILE_BYTES_MAX = 64 * 1024 * 1024
+LINES_MAX = 10_000
+"""Of a conversation: read into memory at once, and played by one process."""
+
+TEXT_BYTES_MAX = 200 * 1024
+"""Of one text: as JSON with escapes it stays below the payload's limit."""
+
+SLA_ACCEPT_MS = 5_000
+SLA_PROCESS_MS = 8_000
+"""Promises short enough for the planted incidents to show; a crash of some seconds does not break them."""
+
+HELD_MS_MAX = 2_000
+"""A turn whose scripted reply is further away is acknowledged now and answered then."""
+
+BURST = 120
+"""Messages in one go: many commits' worth, and far more than one socket's credit."""
+
+BURST_WORKERS = 12
+BURST_REPLY_EVERY = 10
+"""One in ten of the burst is answered with a reply, the others with an ACK."""
+
+CREDIT = 32
+"""Unanswered turns of one agent."""
+
+COMMAND_WITHIN_S = 30.0
+"""``gateway init``, ``invite``, ``join``: each well below a second on an idle machine."""
+
+READY_WITHIN_S = 30.0
+"""From the start of a process to ``/readyz``, and until all nodes see each other and all agents."""
+
+STOP_WITHIN_S = 15.0
+"""From SIGTERM to the end of a process; afterwards SIGKILL."""
+
+KILL_WITHIN_S = 3.0
+"""So long the crash waits for the burst to reach the other side, then it comes anyway."""
+
+QUIET_WITHIN_S = 45.0
+"""After the last line: retries, the restarted gateway's backlog, and the SLA of the message that waits."""
+
+LOOK_EVERY_S = 0.1
+"""Between two looks at a condition that only another process can tell."""
+
+LOG_LINES = 15
+"""Of each gateway's log, shown when something went wrong."""
+
+DISAGREEMENTS_SHOWN = 20
+"""A screenful: the first few tell the story."""
