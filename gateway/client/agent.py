@@ -174,7 +174,7 @@ class AgentClient:
         return Turns(self._wire, self, name, credit, self._clock)
 
     async def watch(self) -> AsyncIterator[InboxRow]:
-        """Rows as they are accepted, for ever; what came while the gateway was away follows when it is back."""
+        """Rows as they are accepted, for ever; what came while the gateway was away follows later."""
         newest = await self.inbox(done=True, limit=1)
         last = newest[-1].event_id if newest else None
         shown: OrderedDict[str, None] = OrderedDict.fromkeys(row.event_id for row in newest)

@@ -14,6 +14,8 @@ from websockets.exceptions import InvalidHandshake, InvalidStatus, InvalidURI
 from gateway.api.problem import Problem
 from gateway.client.limits import CONNECT_WITHIN_S, MESSAGE_BYTES_MAX, PING_EVERY_S, REQUEST_WITHIN_S
 from gateway.errors import ConfigError, Denied, TimedOut, Unreachable
+from gateway.limits import BODY_BYTES_MAX
+from outbox.errors import TooLarge
 
 _Record = TypeVar("_Record")
 
@@ -56,7 +58,7 @@ class Wire:
         return self._decode(await self._request("GET", path, None, query), record)
 
     async def post(self, path: str, record: type[_Record], body: Mapping[str, object | None]) -> _Record:
-        """Do something; None in the body is left out. Raises Denied, Unreachable, TimedOut."""
+        """Do something; None in the body is left out. Raises Denied, Unreachable, TimedOut, TooLarge."""
         return self._decode(await self._request("POST", path, body, {}), record)
 
     async def delete(self, path: str) -> None:
@@ -104,7 +106,7 @@ class Wire:
         content, headers = None, {}
         if body is not None:
             named = {name: value for name, value in body.items() if value is not None}
-            content, headers = msgspec.json.encode(named), {"Content-Type": "application/json"}
+            content, headers = _bounded(msgspec.json.encode(named)), {"Content-Type": "application/json"}
         params = {name: _text(value) for name, value in query.items() if value is not None}
         try:
             answer = await self._http.request(method, path, content=content, headers=headers, params=params)
@@ -133,6 +135,13 @@ class Wire:
 
     def _unreachable(self, error: Exception) -> Unreachable:
         return Unreachable(f"no gateway answers at {self.place} ({type(error).__name__})", hint=_START)
+
+
+def _bounded(content: bytes) -> bytes:
+    """What the gateway would not read to its end is not sent: its answer might be lost with the connection."""
+    if len(content) > BODY_BYTES_MAX:
+        raise TooLarge(f"a request has at most {BODY_BYTES_MAX} bytes", hint="send a reference to it")
+    return content
 
 
 def _text(value: object) -> str:

@@ -1,0 +1,206 @@
+"""The client against real nodes that stop, restart and lose answers."""
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gateway.client import GatewayClient, Turn
+from gateway.courier.limits import CourierLimits
+from gateway.errors import Denied, TimedOut, Unreachable
+from outbox.errors import TooLarge
+from outbox.kinds import Outcome
+from outbox.records import DeliveryState, TurnState
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from tests.gateway.local.conftest import LocalNode
+
+
+async def next_turn(turns: "AsyncIterator[Turn]") -> Turn:
+    async with asyncio.timeout(20):
+        return await anext(turns)
+
+
+async def test_a_conversation_by_turns(node: "LocalNode") -> None:
+    async with node.client() as operator, GatewayClient(url=node.url, token=node.token("bob")) as bobs:
+        jen, bob = operator.agent("jen"), bobs.agent("bob")
+        sent = await jen.send("bob", "what is the answer?", type="question", thread="t1", priority=1)
+        async with bob.turns("bob-1") as turns, jen.turns() as answers:
+            turn = await next_turn(turns)
+            assert (turn.text, turn.sender, turn.event.type) == ("what is the answer?", "jen", "question")
+            await turn.reply({"answer": 42})
+            answer = await next_turn(answers)
+            assert (answer.event.corr_id, answer.event.thread_id) == (sent.event_id, "t1")
+            assert (answer.payload, answer.text) == ({"answer": 42}, '{"answer":42}')
+            await answer.ok()
+        found = await jen.wait_for(sent.event_id, "reply", 5)
+    assert found.state in {"replied", "processed"}
+    assert node.reader.count_received() == {TurnState.DONE: 2}
+
+
+async def test_failed_and_given_back_turns(node: "LocalNode") -> None:
+    async with node.client() as gateway:
+        jen, bob = gateway.agent("jen"), gateway.agent("bob")
+        sent = await jen.send("bob", "try")
+        async with bob.turns("s") as turns:
+            await (await next_turn(turns)).nack()
+            turn = await next_turn(turns)
+            assert turn.delivery_count == 2
+            await turn.extend(60_000)
+            await turn.failed("no idea")
+    row = node.reader.delivery(sent.event_id)
+    assert row is not None
+    assert (row.outcome, row.error) == (Outcome.FAILED, "no idea")
+
+
+async def test_never_more_turns_in_hand_than_credit(node: "LocalNode") -> None:
+    async with node.client() as gateway:
+        jen, bob = gateway.agent("jen"), gateway.agent("bob")
+        for number in range(6):
+            await jen.send("bob", f"m{number}")
+        async with bob.turns("s", credit=2) as turns:
+            hand = [await next_turn(turns), await next_turn(turns)]
+            texts = [turn.text for turn in hand]
+            while len(texts) < 6:
+                await hand.pop(0).ok()
+                hand.append(await next_turn(turns))
+                texts.append(hand[-1].text)
+                assert node.reader.count_received()[TurnState.LEASED] <= 2
+    assert texts == [f"m{number}" for number in range(6)]
+
+
+async def test_turns_and_their_leases_survive_a_restart(stopped: "LocalNode") -> None:
+    async with stopped.client() as gateway, asyncio.timeout(30):
+        jen, bob = gateway.agent("jen"), gateway.agent("bob")
+        async with bob.turns("run-1", credit=2) as turns:
+            async with stopped.serving():
+                await gateway.add_agent("jen")
+                await gateway.add_agent("bob")
+                first = (await jen.send("bob", "one")).event_id
+                turn = await next_turn(turns)
+            async with stopped.serving():
+                second = (await jen.send("bob", "two")).event_id
+                other = await next_turn(turns)
+                assert (other.event_id, other.resumed) == (second, False), "the held turn is not dealt again"
+                await turn.ok()
+                await other.ok()
+    assert turn.event_id == first
+
+
+async def test_a_new_run_of_the_same_session_resumes(node: "LocalNode") -> None:
+    async with node.client() as gateway:
+        jen, bob = gateway.agent("jen"), gateway.agent("bob")
+        await jen.send("bob", "one")
+        async with bob.turns("run") as turns:
+            lost = await next_turn(turns)
+        async with bob.turns("run") as turns:
+            again = await next_turn(turns)
+            assert (again.resumed, again.lease_id, again.delivery_count) == (True, lost.lease_id, 1)
+            await again.ok()
+
+
+async def test_a_session_in_two_hands_ends_the_older(node: "LocalNode") -> None:
+    async with node.client() as gateway:
+        await gateway.agent("jen").send("bob", "x")
+        async with gateway.agent("bob").turns("s") as old, gateway.agent("bob").turns("s") as new:
+            held = await next_turn(old)
+            again = await next_turn(new)
+            assert (again.lease_id, again.resumed) == (held.lease_id, True)
+            with pytest.raises(Denied) as ended:
+                await next_turn(old)
+    assert ended.value.wire_code == "session_replaced"
+
+
+async def test_a_turn_that_was_dropped_comes_again_when_its_lease_ran_out(stopped: "LocalNode") -> None:
+    stopped.limits = CourierLimits(lease_ms=100)
+    async with stopped.serving(), stopped.client() as gateway:
+        await gateway.add_agent("jen")
+        await gateway.add_agent("bob")
+        await gateway.agent("jen").send("bob", "x")
+        async with gateway.agent("bob").turns("s", credit=1) as turns:
+            first = await next_turn(turns)
+            again = await next_turn(turns)
+    assert (first.delivery_count, again.delivery_count) == (1, 2)
+
+
+class LosingProxy:
+    """Passes bytes on, and drops the connection instead of the first few answers."""
+
+    def __init__(self, upstream: "Path", losses: int) -> None:
+        self._upstream = upstream
+        self._losses = losses
+        self.lost = 0
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        up_reader, up_writer = await asyncio.open_unix_connection(str(self._upstream))
+        with suppress(ConnectionError):
+            async with asyncio.TaskGroup() as pumps:
+                up = pumps.create_task(self._pump(reader, up_writer))
+                await self._answers(up_reader, writer)
+                up.cancel()
+        writer.close()
+        up_writer.close()
+
+    async def _pump(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+        while data := await source.read(65_536):
+            sink.write(data)
+            await sink.drain()
+
+    async def _answers(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+        while data := await source.read(65_536):
+            if self.lost < self._losses:
+                self.lost += 1
+                return
+            sink.write(data)
+            await sink.drain()
+
+
+async def test_a_lost_answer_never_sends_twice(node: "LocalNode") -> None:
+    proxy = LosingProxy(node.home.socket, losses=3)
+    path = node.home.runtime / "proxy.sock"
+    async with await asyncio.start_unix_server(proxy.serve, str(path)), GatewayClient(socket=path) as gateway:
+        sent = await gateway.agent("jen").send("bob", "once")
+        await gateway.agent("bob").ack(sent.event_id)
+    assert proxy.lost == 3
+    assert sent.duplicate
+    assert node.reader.count_deliveries() == {DeliveryState.PROCESSED: 1}
+    assert node.reader.count_received() == {TurnState.DONE: 1}
+
+
+async def test_what_is_too_large_is_refused_before_it_is_sent(node: "LocalNode") -> None:
+    async with node.client() as gateway:
+        with pytest.raises(TooLarge):
+            await gateway.agent("jen").send("bob", "x" * 400_000)
+        with pytest.raises(Denied) as refused:
+            await gateway.agent("jen").send("bob", "x" * 300_000)
+    assert refused.value.wire_code == "too_large"
+
+
+async def test_no_gateway_is_unreachable_and_no_answer_in_time_stays_queued(stopped: "LocalNode") -> None:
+    async with stopped.client() as gateway:
+        with pytest.raises(Unreachable, match="no gateway answers"):
+            await gateway.status()
+        with pytest.raises(Unreachable):
+            await gateway.agent("jen").send("bob", "x", within_s=0)
+        async with stopped.serving():
+            await gateway.add_agent("jen")
+            sent = await gateway.agent("jen").send("far", "x")
+            with pytest.raises(TimedOut, match="waiting_for_owner"):
+                await gateway.agent("jen").wait_for(sent.event_id, "accepted", 0)
+
+
+async def test_refusals_carry_the_gateways_code_and_hint(node: "LocalNode") -> None:
+    async with GatewayClient(url=node.url, token="gwt_nobody") as stranger:
+        with pytest.raises(Denied) as refused:
+            await stranger.status()
+        assert refused.value.wire_code == "unauthorized"
+        with pytest.raises(Denied):
+            await anext(stranger.agent("bob").turns())
+    async with node.client() as gateway:
+        with pytest.raises(Denied) as refused:
+            await gateway.agent("jen").send("bobb", "x")
+    assert (refused.value.wire_code, "bob" in refused.value.hint) == ("unknown_recipient", True)
