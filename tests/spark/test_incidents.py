@@ -14,6 +14,8 @@ CASES = [
     ("accepted, silent", one(accepted_ms=(5,)), "accepted", {"accepted_not_processed"}),
     ("processed late", one(accepted_ms=(0,), turns=(Turn(300_000, "ok", "b"),)), "processed",
      {"accepted_not_processed"}),
+    ("processed at the last millisecond", one(accepted_ms=(0,), turns=(Turn(299_990, "ok", "b"),)), "processed",
+     set()),
     ("turn failed", one(accepted_ms=(5,), turns=(Turn(9, "failed", "b"),)), "processed", {"turn_failed"}),
     ("failed here, succeeded there",
      one(accepted_ms=(5,), turns=(Turn(9, "failed", "b"), Turn(20, "ok", "007"))), "processed", set()),
