@@ -9,7 +9,7 @@ from typing import Protocol
 
 from gateway.courier.courier import Courier
 from gateway.courier.limits import CourierLimits
-from gateway.engine import deliveries, receiver, sender
+from gateway.engine import answers, deliveries, receiver, sender
 from gateway.engine.effects import AgentChanged, Answer, Effect, Refused
 from gateway.engine.inputs import (
     AddAgent,
@@ -38,10 +38,7 @@ from gateway.engine.residents import Residents
 from gateway.engine.tick import Entropy, Tick
 from gateway.engine.turns import Turns
 from outbox.chain import Sign
-from outbox.envelope import decode_event
 from outbox.errors import CallerError
-from outbox.kinds import Outcome
-from outbox.records import TurnState
 from outbox.store import Store
 from stateroom.view import View
 
@@ -148,11 +145,11 @@ class Engine:
     def _turn(self, tick: Tick, item: Settle | Nack | Extend | Subscribe | Grant) -> Answer | None:
         match item:
             case Settle():
-                return self._turns.settle(tick, item)
+                return answers.settle(tick, self._turns, item)
             case Nack():
-                return self._turns.nack(tick, item)
+                return answers.nack(tick, self._turns, item)
             case Extend():
-                return self._turns.extend(tick, item)
+                return answers.extend(tick, self._turns, item)
             case Subscribe():
                 self._residents.get(item.agent)
                 self._turns.subscribe(tick, item)
@@ -164,7 +161,7 @@ class Engine:
         author = self._residents.get(item.agent)
         if isinstance(item, Send):
             return sender.send(tick, item, author.owner_epoch)
-        return self._reply(tick, item, author.owner_epoch)
+        return answers.reply(tick, self._turns, item, author.owner_epoch)
 
     def _change_agent(self, tick: Tick, item: AddAgent | RemoveAgent) -> Answer:
         if isinstance(item, AddAgent):
@@ -188,12 +185,3 @@ class Engine:
         if self._view_is_new:
             self._turns.release_held(tick)
         self._view_is_new = False
-
-    def _reply(self, tick: Tick, item: Reply, owner_epoch: int) -> Answer:
-        row = self._turns.own(tick, item.agent, item.event_id)
-        if row.state is not TurnState.DONE:
-            self._turns.check_lease(row, item.lease_id)
-        sent = sender.reply(tick, item, decode_event(row.body), owner_epoch)
-        if row.state is not TurnState.DONE:
-            self._turns.finish(tick, row, Outcome.OK, None)
-        return sent

@@ -7,17 +7,15 @@ transaction.
 from msgspec.structs import replace
 
 from gateway.courier.courier import Courier
-from gateway.courier.errors import UnknownLease
 from gateway.courier.item import HandOver, Item
 from gateway.courier.timers import Timers
 from gateway.engine import acks
-from gateway.engine.effects import Extended, Handed, Settled, Subscribed
+from gateway.engine.effects import Handed, Subscribed
 from gateway.engine.held import Held
-from gateway.engine.inputs import Extend, Nack, Now, Settle, Subscribe
+from gateway.engine.inputs import Now, Subscribe
 from gateway.engine.tick import Tick
 from gateway.routing import Standing, inbox_stream, standing
 from outbox.envelope import Event, decode_event
-from outbox.errors import InvalidEvent, NotFound
 from outbox.ids import AgentId, EventId, NodeId
 from outbox.kinds import RULES, Kind, Outcome
 from outbox.records import Received, TurnState
@@ -119,10 +117,10 @@ class Turns:
         row = tick.store.received(event)
         if row is None or row.source != source or row.state is TurnState.DONE:
             return
-        if self._live_lease(row) is None:
+        if self.live_lease(row) is None:
             self._end(tick, row, Outcome.FAILED, "cancelled")
 
-    # --- what agents do
+    # --- who takes turns
 
     def subscribe(self, tick: Tick, request: Subscribe) -> None:
         """Begin a subscription; the session's live turns are handed over again, each for a full lease.
@@ -146,61 +144,29 @@ class Turns:
         """Raises InvalidCredit, UnknownStream."""
         self._courier.grant(subscriber, credit)
 
-    def own(self, tick: Tick, agent: AgentId, event: EventId) -> Received:
-        """The row of an event in this agent's inbox. Raises NotFound."""
-        row = tick.store.received(event)
-        if row is None or row.to_agent != agent:
-            raise NotFound(
-                f"{event} is not in the inbox of {agent}", hint="list it with: gateway inbox --all"
-            )
-        return row
-
-    def check_lease(self, row: Received, lease_id: str | None) -> None:
-        """Raises UnknownLease unless the caller may end this turn now."""
-        if row.state is TurnState.HELD or self._live_lease(row) != lease_id:
-            raise UnknownLease(inbox_stream(row.to_agent), row.event_id)
-
-    def _live_lease(self, row: Received) -> str | None:
+    def live_lease(self, row: Received) -> str | None:
+        """The lease under which somebody holds the turn now."""
         return self._courier.lease_of(inbox_stream(row.to_agent), row.event_id)
-
-    def settle(self, tick: Tick, request: Settle) -> Settled:
-        """End a turn. The same end twice is no error. Raises NotFound, InvalidEvent, UnknownLease."""
-        row = self.own(tick, request.agent, request.event_id)
-        if request.outcome is Outcome.REFUSED:
-            raise InvalidEvent("a turn ends ok or failed; only a gateway refuses")
-        if row.state is TurnState.DONE:
-            if row.outcome is not request.outcome:
-                raise UnknownLease(inbox_stream(row.to_agent), row.event_id)
-            return Settled(request.req, row.event_id, duplicate=True)
-        self.check_lease(row, request.lease_id)
-        self.finish(tick, row, request.outcome, request.error)
-        return Settled(request.req, row.event_id, duplicate=False)
 
     def finish(self, tick: Tick, row: Received, outcome: Outcome, error: str | None) -> None:
         """End the turn of a row whose lease was checked; the terminal ACK goes out with it."""
-        live = self._live_lease(row)
+        live = self.live_lease(row)
         if live is not None:
             self._courier.ack(inbox_stream(row.to_agent), row.event_id, live, None)
         if row.engaged_at_ms is None:
             row = replace(row, engaged_at_ms=tick.now.wall_ms, delivery_count=1)
         self._end(tick, row, outcome, acks.cut(error))
 
-    def nack(self, tick: Tick, request: Nack) -> Settled:
-        """Give a turn back. Raises NotFound, UnknownLease."""
-        row = self.own(tick, request.agent, request.event_id)
+    def give_back(self, tick: Tick, row: Received, lease_id: str, delay_ms: int) -> None:
+        """Queue a turn again, after a delay. Raises UnknownLease."""
         stream = inbox_stream(row.to_agent)
-        self._courier.nack(stream, row.event_id, request.lease_id, None, request.delay_ms, tick.now.mono_ms)
+        self._courier.nack(stream, row.event_id, lease_id, None, delay_ms, tick.now.mono_ms)
         tick.store.put_received(replace(row, state=TurnState.QUEUED, lease_id=None, session=None))
-        return Settled(request.req, row.event_id, duplicate=False)
 
-    def extend(self, tick: Tick, request: Extend) -> Extended:
-        """Prolong a turn. Raises NotFound, UnknownLease."""
-        row = self.own(tick, request.agent, request.event_id)
-        stream = inbox_stream(row.to_agent)
-        expires_at_ms = self._courier.extend(
-            stream, row.event_id, request.lease_id, None, request.lease_ms, tick.now.mono_ms
-        )
-        return Extended(request.req, row.event_id, expires_at_ms - tick.now.mono_ms)
+    def prolong(self, tick: Tick, row: Received, lease_id: str, lease_ms: int) -> int:
+        """Let the lease last this long from now; returns how long it lasts. Raises UnknownLease."""
+        stream, now_ms = inbox_stream(row.to_agent), tick.now.mono_ms
+        return self._courier.extend(stream, row.event_id, lease_id, None, lease_ms, now_ms) - now_ms
 
     # --- what time does
 
@@ -265,7 +231,7 @@ class Turns:
             row = self._row(tick, name)
             if what == _HOLD_ENDS:
                 self._end(tick, row, Outcome.REFUSED, "unknown_source")
-            elif self._live_lease(row) is not None:
+            elif self.live_lease(row) is not None:
                 self._deadlines.set((what, name), now_ms + self._lease_ms)  # in work: let it finish
             else:
                 self._end(tick, row, Outcome.FAILED, "expired")

@@ -418,3 +418,11 @@ def either(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
 def appended() -> Callable[[list[Effect]], list[Head]]:
     """The heads of the pages that a tick appended."""
     return lambda effects: [effect.page.checkpoint.head for effect in effects if isinstance(effect, Appended)]
+
+
+@pytest.fixture
+def queued(either: Any) -> Any:
+    """An event waits in ``bob``'s inbox."""
+    either.event = either.sent("a", "ann", "bob", expires_in_ms=3_600_000)
+    either.pull("b", "a")
+    return either

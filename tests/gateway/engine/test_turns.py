@@ -3,21 +3,11 @@
 from typing import Any
 
 import msgspec
-import pytest
 
 from gateway.courier.limits import CourierLimits
-from gateway.engine.effects import Extended, Handed, Refused, Settled
-from gateway.engine.inputs import Extend, Grant, RemoveAgent, Send, Unsubscribe
-from outbox.kinds import Outcome
+from gateway.engine.effects import Handed
+from gateway.engine.inputs import Grant, RemoveAgent, Send, Unsubscribe
 from outbox.records import TurnState
-
-
-@pytest.fixture
-def queued(either: Any) -> Any:
-    """An event waits in ``bob``'s inbox."""
-    either.event = either.sent("a", "ann", "bob", expires_in_ms=3_600_000)
-    either.pull("b", "a")
-    return either
 
 
 def test_nothing_is_handed_over_without_credit(queued: Any, only: Any) -> None:
@@ -56,31 +46,6 @@ def test_a_lease_is_kept_over_disconnect_and_restart_and_then_it_is_somebody_els
     assert queued.acks("b", queued.event) == ["accepted", "ok"]
 
 
-def test_a_turn_given_back_comes_again_after_its_delay(queued: Any, only: Any) -> None:
-    (first,) = queued.listen("b", "bob")
-    assert queued.nack("b", "bob", queued.event, "other").code == "conflict"
-    assert queued.nack("b", "bob", queued.event, first.lease_id, 5_000).duplicate is False
-    row = queued.row("b", queued.event)
-    assert (row.state, row.lease_id, row.delivery_count) == (TurnState.QUEUED, None, 1)
-    assert queued.nack("b", "bob", queued.event, first.lease_id).code == "conflict"
-    queued.advance(4_999)
-    assert queued.tick("b") == []
-    (second,) = only(queued.wake("b"), Handed)
-    assert second.delivery_count == 2
-    assert queued.row("b", queued.event).engaged_at_ms == queued.wall_ms - 5_000
-
-
-def test_a_turn_can_be_prolonged(queued: Any, only: Any) -> None:
-    (hand,) = queued.listen("b", "bob")
-    extend = Extend(req=7, agent="bob", event_id=queued.event, lease_id=hand.lease_id, lease_ms=90_000)
-    assert queued.ask("b", extend) == Extended(7, queued.event, 90_000)
-    assert queued.ask("b", msgspec.structs.replace(extend, lease_id="other")).code == "conflict"
-    queued.advance(89_999)
-    assert queued.tick("b") == []
-    queued.advance(1)
-    assert len(only(queued.tick("b"), Handed)) == 1
-
-
 def test_a_handler_that_dies_each_time_has_failed(queued: Any) -> None:
     counts = [hand.delivery_count for hand in queued.listen("b", "bob")]
     while queued.row("b", queued.event).state is not TurnState.DONE:
@@ -105,56 +70,6 @@ def test_a_turn_that_used_up_its_deliveries_before_a_restart_fails_after_it(queu
     queued.restart("b")
     queued.tick("b")
     assert queued.acks("b", queued.event) == ["accepted", "failed: max_deliveries"]
-
-
-# --- the agent's answers
-
-
-def test_a_turn_ends_once(queued: Any) -> None:
-    (hand,) = queued.listen("b", "bob")
-    assert queued.settle("b", "bob", queued.event).code == "conflict"
-    assert queued.settle("b", "bob", queued.event, lease_id=hand.lease_id).duplicate is False
-    assert queued.settle("b", "bob", queued.event, lease_id=hand.lease_id).duplicate is True
-    other = queued.settle("b", "bob", queued.event, lease_id=hand.lease_id, outcome=Outcome.FAILED)
-    assert other.code == "conflict"
-    assert queued.nack("b", "bob", queued.event, hand.lease_id).code == "conflict"
-    assert queued.acks("b", queued.event) == ["accepted", "ok"]
-
-
-def test_what_nobody_holds_can_be_ended_without_a_lease(queued: Any) -> None:
-    assert queued.settle("b", "bob", queued.event, lease_id="made-up").code == "conflict"
-    assert queued.settle("b", "bob", queued.event) == Settled(
-        queued.nodes["b"].effects[-2].req, queued.event, duplicate=False
-    )
-    row = queued.row("b", queued.event)
-    assert (row.engaged_at_ms, row.delivery_count) == (queued.wall_ms, 1)
-    assert queued.listen("b", "bob") == []
-
-
-def test_a_reply_ends_the_turn_with_or_without_a_lease(queued: Any) -> None:
-    queued.reply("b", "bob", queued.event)
-    assert queued.row("b", queued.event).state is TurnState.DONE
-    assert queued.acks("b", queued.event) == ["accepted", "ok"]
-
-
-def test_only_gateways_refuse(queued: Any) -> None:
-    (hand,) = queued.listen("b", "bob")
-    refused = queued.settle("b", "bob", queued.event, lease_id=hand.lease_id, outcome=Outcome.REFUSED)
-    assert refused.code == "invalid_event"
-    assert queued.row("b", queued.event).state is TurnState.LEASED
-
-
-def test_the_inbox_of_another_is_none_of_ones_business(queued: Any) -> None:
-    queued.live("b", "ben")
-    for answer in (
-        queued.settle("b", "ben", queued.event),
-        queued.nack("b", "ben", queued.event, "lease"),
-        queued.reply("b", "ben", queued.event),
-        queued.settle("b", "bob", "evt_" + "7" * 32),
-        queued.ask("b", Extend(req=5, agent="ben", event_id=queued.event, lease_id="l", lease_ms=1)),
-    ):
-        assert isinstance(answer, Refused)
-        assert answer.code == "not_found"
 
 
 # --- what time does
@@ -185,6 +100,15 @@ def test_work_that_has_begun_may_end_after_the_expiry(queued: Any) -> None:
     assert queued.tick("b") == []
     assert queued.settle("b", "bob", queued.event, lease_id=hand.lease_id).duplicate is False
     assert queued.acks("b", queued.event) == ["accepted", "ok"]
+
+
+def test_work_that_has_begun_may_be_resumed_after_the_expiry(queued: Any) -> None:
+    queued.advance(3_590_000)
+    (hand,) = queued.listen("b", "bob", "socket-1")
+    queued.advance(15_000)
+    (resumed,) = queued.listen("b", "bob", "socket-2")
+    assert (resumed.lease_id, resumed.resumed) == (hand.lease_id, True)
+    assert queued.row("b", queued.event).state is TurnState.LEASED
 
 
 def test_after_the_expiry_it_is_not_dealt_again_and_the_credit_is_for_the_next(
