@@ -116,6 +116,7 @@ class Gateway:
             tasks.create_task(serve(make_server(local_app(desk, trusted_socket=True)), unix))
             if self._config.local.port:
                 tcp = listen_tcp("127.0.0.1", self._config.local.port)
+                self._stack.callback(tcp.close)
                 tasks.create_task(serve(make_server(local_app(desk)), tcp))
             log.info("gateway.ready", node=self._identity.node, endpoints=self.reach.endpoints)
             ready(self)

@@ -209,10 +209,8 @@ def _no_store(
 
 
 async def _refuse(connection: Request, error: Exception) -> Response:
-    """A refusal is never cached; on a socket it is the answer instead of 101."""
+    """On a socket a refusal is the answer instead of 101."""
     assert isinstance(error, MeshError)
     if isinstance(error, AuthError | Denied):
         log.info("peer.refused", code=problem_of(error).code, client=_client(connection))
-    response = response_of(error)
-    response.headers["Cache-Control"] = "no-store"
-    return response
+    return response_of(error)

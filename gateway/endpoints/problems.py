@@ -68,9 +68,9 @@ def problem_of(error: MeshError) -> Problem:
 
 
 def response_of(error: MeshError) -> Response:
-    """The HTTP answer of an error; the connection closes when a body may be left unread."""
+    """The HTTP answer of an error, never cached; the connection closes when a body may be left unread."""
     problem = problem_of(error)
-    headers = {}
+    headers = {"Cache-Control": "no-store"}
     if problem.status == 401:
         headers["WWW-Authenticate"] = "Bearer"
     if problem.status == 429:
