@@ -50,6 +50,8 @@ def test_a_restart_in_between_forgets_nothing_and_looks_at_the_new_view_at_once(
     newcomer.restart("b")
     assert newcomer.nodes["b"].engine.next_wake_ms(newcomer.now()) == newcomer.mono_ms
     newcomer.tick("b")
+    newcomer.advance(11 * 60_000)
+    newcomer.tick("b")
     assert newcomer.row("b", event).state is TurnState.QUEUED
     assert [hand.event_id for hand in newcomer.listen("b", "bob", "socket-2")] == [event]
 

@@ -61,6 +61,16 @@ def test_a_handler_that_dies_each_time_has_failed(queued: Any) -> None:
     assert queued.incidents("a") == [("turn_failed", queued.event)]
 
 
+def test_what_time_ends_in_the_own_house_the_sender_learns_in_the_same_tick(world: Any) -> None:
+    world.live("a", "amy")
+    event = world.sent("a", "ann", "amy")
+    world.listen("a", "amy")
+    while world.row("a", event).state is not TurnState.DONE:
+        world.wake("a")
+    row = world.delivery("a", event)
+    assert (row.state, row.outcome, row.error) == ("processed", "failed", "max_deliveries")
+
+
 def test_a_turn_that_used_up_its_deliveries_before_a_restart_fails_after_it(queued: Any) -> None:
     for _ in range(queued.limits.max_deliveries):
         queued.restart("b")
