@@ -1,4 +1,4 @@
-"""What this machine's disk can do: 512 bytes a record, fdatasync after each batch, over space written before."""
+"""What this machine's disk can do: 512 bytes a record, fdatasync after each batch, over zeroed space."""
 
 import os
 import statistics

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from tests.bench.raw import RECORD_BYTES, Raw, raw_limit
 
 from auth.keys import SigningKey
 from gateway.clock import Clock
@@ -23,6 +22,7 @@ from outbox.kinds import Kind
 from outbox.records import Identity, LocalAgent
 from outbox.timestamps import rfc3339
 from stateroom.view import NodeView, OwnerView, View
+from tests.bench.raw import RECORD_BYTES, Raw, raw_limit
 
 pytestmark = pytest.mark.bench
 

@@ -1,0 +1,90 @@
+"""Two real gateways for a benchmark: own homes on the disk to be measured, joined by invite."""
+
+import asyncio
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+from gateway.client import GatewayClient
+from gateway.errors import Unreachable
+from gateway.home import Home
+
+READY_WITHIN_S = 30.0
+
+
+class Node:
+    """One gateway process and a client of it."""
+
+    def __init__(self, name: str, folder: Path, runtime: Path) -> None:
+        self.name = name
+        self.environ = {**os.environ, "GATEWAY_HOME": str(folder / name), "XDG_RUNTIME_DIR": str(runtime)}
+        self.client = GatewayClient.of_home(Home.of(self.environ))
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def command(self, *words: str) -> str:
+        """Run ``gateway`` for this home; its standard output."""
+        done = subprocess.run(
+            [sys.executable, "-m", "gateway", *words],
+            env=self.environ,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    def start(self) -> None:
+        """Start it; ``ready`` says when it serves."""
+        words = [sys.executable, "-m", "gateway", "run", "--log-level", "error"]
+        self._process = subprocess.Popen(words, env=self.environ, stderr=subprocess.DEVNULL)
+
+    async def ready(self, others: int) -> None:
+        """Wait until it serves and has this many links."""
+        async with asyncio.timeout(READY_WITHIN_S):
+            while True:
+                with suppress(Unreachable):  # not up yet; the timeout ends it
+                    links = (await self.client.status()).links
+                    if sum(link.state == "up" for link in links) >= others:
+                        return
+                await asyncio.sleep(0.05)
+
+    def stop(self) -> None:
+        """End the process."""
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait(20)
+
+
+@asynccontextmanager
+async def two_gateways(folder: Path) -> AsyncIterator[tuple[Node, Node]]:
+    """``vps`` with agent ``asker``, ``mbp`` with agent ``answerer``, linked."""
+    with tempfile.TemporaryDirectory(prefix="gw") as runtime:
+        vps, mbp = (Node(name, folder, Path(runtime)) for name in ("vps", "mbp"))
+        try:
+            vps.command("init", "vps", "--port", "0")
+            vps.start()
+            await vps.ready(0)
+            code = (await vps.client.invite("mbp")).join_code
+            mbp.command("join", "--invite", code)
+            mbp.start()
+            await mbp.ready(1)
+            await vps.ready(1)
+            await vps.client.add_agent("asker")
+            await mbp.client.add_agent("answerer")
+            await _until_known(vps, "answerer")
+            async with vps.client, mbp.client:
+                yield vps, mbp
+        finally:
+            vps.stop()
+            mbp.stop()
+
+
+async def _until_known(node: Node, agent: str) -> None:
+    async with asyncio.timeout(READY_WITHIN_S):
+        while all(row.name != agent for row in await node.client.agents()):
+            await asyncio.sleep(0.05)
