@@ -160,6 +160,9 @@ class Rooms:
                 yield
             finally:
                 running.cancel()
+
+    def close(self) -> None:
+        """Close the file. ``run`` does it by itself."""
         self._store.close()
 
     async def run(self, head: Callable[[], Head], beat: Callable[[], None]) -> None:

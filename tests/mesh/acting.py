@@ -1,0 +1,97 @@
+"""Agents at work while gateways die: each insists until it is answered, and writes down what it was told."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from gateway.client import AgentClient, Turn
+from gateway.demo.witness import Promise, Witness
+from outbox.ids import AgentId, agent_id
+from outbox.kinds import Kind
+from tests.mesh.judging import at_rest
+from tests.mesh.processes import Node, until
+
+INSIST_S = 60.0
+"""How long a send is repeated under its id: far above a restart."""
+
+REST_WITHIN_S = 60.0
+
+
+async def send(node: Node, client: AgentClient, to: str, name: str, witness: Witness) -> None:
+    """Send one message and write down the promise."""
+    sent = await client.send(to, f"message {name}", id=name, within_s=INSIST_S)
+    witness.heard(
+        Promise(
+            key=name,
+            node=node.name,
+            agent=client.name,
+            event_id=sent.event_id,
+            reply=False,
+            repeated=sent.duplicate,
+        )
+    )
+
+
+async def talk(node: Node, agent: str, to: str, count: int, witness: Witness) -> None:
+    """Send messages one after the other, each as soon as the one before was answered."""
+    async with node.client() as gateway:
+        client = gateway.agent(agent)
+        for number in range(count):
+            await send(node, client, to, f"{agent}-{number}", witness)
+
+
+async def work(node: Node, agent: str, witness: Witness) -> None:
+    """Take turns for ever: reply to the even, acknowledge the odd, fail every fifth."""
+    name, number = agent_id(agent), 0
+    async with node.client() as gateway, gateway.agent(agent).turns(f"{agent}-1", credit=3) as turns:
+        async for turn in turns:
+            witness.saw(
+                at_ms=0,
+                agent=name,
+                node=node.name,
+                event_id=turn.event_id,
+                lease_id=turn.lease_id,
+                delivery_count=turn.delivery_count,
+                resumed=turn.resumed,
+            )
+            number += 1
+            await _end(node, name, turn, number, witness)
+            witness.settled(name, turn.event_id)
+
+
+async def _end(node: Node, name: AgentId, turn: Turn, number: int, witness: Witness) -> None:
+    if turn.event.kind == Kind.MESSAGE and number % 5 == 0:
+        await turn.failed("this one fails")
+    elif turn.event.kind == Kind.MESSAGE and number % 2 == 0:
+        sent = await turn.reply(f"re: {turn.text}")
+        key = f"reply to {turn.event_id}"
+        promise = Promise(
+            key=key,
+            node=node.name,
+            agent=name,
+            event_id=sent.event_id,
+            reply=True,
+            repeated=sent.duplicate,
+        )
+        witness.heard(promise)
+    else:
+        await turn.ok()
+
+
+@asynccontextmanager
+async def at_work(witness: Witness, *agents: tuple[Node, str]) -> AsyncIterator[None]:
+    """Agents that take turns in the background; whatever breaks one of them breaks the test."""
+    async with asyncio.TaskGroup() as tasks:
+        working = [tasks.create_task(work(node, agent, witness)) for node, agent in agents]
+        yield
+        for task in working:
+            task.cancel()
+
+
+async def rest(nodes: tuple[Node, ...], messages: int, within_s: float = REST_WITHIN_S) -> None:
+    """Wait until everything has come to its end."""
+
+    async def look() -> bool:
+        return at_rest(nodes, messages)
+
+    await until(look, within_s, f"{messages} messages have ended")

@@ -1,0 +1,124 @@
+"""What the journals must say after a run, held against what agents were told.
+
+The invariants themselves are the product's (``gateway.demo.invariants``); here they are applied to all nodes,
+with three more that need a run whose every message is meant to end well.
+"""
+
+from collections.abc import Iterator
+
+from gateway.demo.facts import NodeFacts, said
+from gateway.demo.faults import Fault, FaultKind
+from gateway.demo.invariants import (
+    Mesh,
+    check_accepted,
+    check_cursors,
+    check_engagements,
+    check_outbox,
+    check_promises,
+    check_sightings,
+    check_turns,
+)
+from gateway.demo.witness import Testimony
+from outbox.chain import extend
+from outbox.delivery import settled
+from outbox.errors import BadCheckpoint, BrokenChain
+from outbox.kinds import Kind
+from outbox.limits import PAGE_BYTES_MAX, PAGE_ENTRIES_MAX
+from outbox.reader import JournalReader
+from outbox.records import DeliveryState, TurnState
+from outbox.tables import DELIVERIES, RECEIVED
+from tests.mesh.processes import Node
+
+ROWS_MAX = 100_000
+
+
+def facts_of(node: Node) -> NodeFacts:
+    """One journal, read on a connection of its own."""
+    reader = node.journal()
+    try:
+        return _facts(reader, node)
+    finally:
+        reader.close()
+
+
+def _facts(reader: JournalReader, node: Node) -> NodeFacts:
+    broken = ""
+    try:
+        reader.verify(node.key.public.verify)
+    except (BrokenChain, BadCheckpoint) as error:
+        broken = str(error)
+    head, outbox = reader.genesis(), []
+    while (page := reader.read(head, PAGE_ENTRIES_MAX, PAGE_BYTES_MAX)) is not None:
+        for entry in page.entries:
+            head = extend(head, [entry])
+            outbox.append(said(entry, head.hash))
+    return NodeFacts(
+        node=node.name,
+        outbox=tuple(outbox),
+        broken=broken,
+        received={row.event_id: row for row in reader._all(RECEIVED, "LIMIT ?", ROWS_MAX)},
+        deliveries={row.event_id: row for row in reader._all(DELIVERIES, "LIMIT ?", ROWS_MAX)},
+        cursors=reader.cursors(),
+        incidents=tuple(reader.incidents(open_only=False)),
+        quarantined=len(reader.quarantined()),
+    )
+
+
+def faults(nodes: tuple[Node, ...], testimony: Testimony) -> list[Fault]:
+    """Every broken promise of a run that has come to rest."""
+    mesh: Mesh = {node.name: facts_of(node) for node in nodes}
+    return [*_faults(mesh, testimony)]
+
+
+def _faults(mesh: Mesh, testimony: Testimony) -> Iterator[Fault]:
+    yield from check_promises(mesh, testimony)
+    for facts in mesh.values():
+        yield from check_outbox(facts)
+        yield from check_accepted(facts)
+        yield from check_turns(facts)
+        if facts.quarantined:
+            yield Fault(FaultKind.OUTBOX, facts.node, f"{facts.quarantined} entries are in quarantine")
+    yield from check_engagements(mesh, testimony)
+    yield from check_sightings(mesh, testimony)
+    yield from check_cursors(mesh)
+    yield from check_settlements(mesh, testimony)
+    yield from check_agreement(mesh)
+
+
+def check_settlements(mesh: Mesh, testimony: Testimony) -> Iterator[Fault]:
+    """The end of a turn that an agent was told of is in the ledger."""
+    rows = {event: row for facts in mesh.values() for event, row in facts.received.items()}
+    for end in testimony.settlements:
+        row = rows.get(end.event_id)
+        if row is None or row.state is not TurnState.DONE:
+            yield Fault(FaultKind.LOST, end.event_id, f"{end.agent} was told that it is over")
+
+
+def check_agreement(mesh: Mesh) -> Iterator[Fault]:
+    """I4: everything has come to an end, and both sides tell the same one."""
+    for facts in mesh.values():
+        for event, row in facts.deliveries.items():
+            if not settled(Kind(row.kind), row.state) or row.state is DeliveryState.DEAD_LETTER:
+                yield Fault(
+                    FaultKind.LOST, event, f"{row.kind} to {row.to_agent} is {row.state}: {row.error}"
+                )
+                continue
+            there = mesh[row.node].received.get(event) if row.node in mesh else None
+            if there is None:
+                yield Fault(FaultKind.LOST, event, f"{row.node} has no row of it")
+            elif row.kind == Kind.MESSAGE and (there.outcome, there.error) != (row.outcome, row.error):
+                detail = f"{facts.node}: {row.outcome} {row.error}; {row.node}: {there.outcome} {there.error}"
+                yield Fault(FaultKind.TURN, event, detail)
+
+
+def at_rest(nodes: tuple[Node, ...], messages: int) -> bool:
+    """Whether so many messages were sent, all of them have ended, and every turn is done."""
+    found = [facts_of(node) for node in nodes]
+    rows = [row for facts in found for row in facts.deliveries.values()]
+    turns = [row for facts in found for row in facts.received.values()]
+    return (
+        sum(row.kind == Kind.MESSAGE for row in rows) >= messages
+        and all(settled(Kind(row.kind), row.state) for row in rows)
+        and all(row.outcome is not None for row in rows if row.kind == Kind.MESSAGE)
+        and all(row.state is TurnState.DONE for row in turns)
+    )

@@ -1,0 +1,124 @@
+"""A gateway dies at each named place and starts again: what was answered is kept, and nothing is done twice.
+
+The dying node is in the middle of a conversation, or of letting somebody in. Afterwards its journal and its
+peer's are held against what the agents were told (I1 to I5 of ``docs/PROTOCOL.md``).
+"""
+
+import asyncio
+import random
+
+import pytest
+
+from auth.errors import AuthError
+from auth.joincodes import decode_join_code
+from gateway.clock import Clock
+from gateway.crashpoint import CrashPoint
+from gateway.demo.witness import Witness
+from gateway.errors import Denied, Unreachable
+from gateway.joining import join
+from tests.mesh.acting import at_work, rest, talk
+from tests.mesh.conftest import MakeNode
+from tests.mesh.judging import faults
+from tests.mesh.processes import Node
+
+COLLECTING = {CrashPoint.COLLECT_AFTER_TMP, CrashPoint.COLLECT_AFTER_RENAME}
+"""Of the collector, which is no gateway: see its own tests."""
+
+JOINING = {
+    CrashPoint.EXCHANGE_BEFORE_COMMIT,
+    CrashPoint.EXCHANGE_AFTER_COMMIT,
+    CrashPoint.UPGRADE_BEFORE_COMMIT,
+    CrashPoint.UPGRADE_AFTER_COMMIT,
+    CrashPoint.ROOM_AFTER_APPLY,
+}
+
+PASSINGS = {
+    CrashPoint.ENGINE_BEFORE_COMMIT: 25,
+    CrashPoint.ENGINE_AFTER_COMMIT: 25,
+    CrashPoint.ENGINE_AFTER_EFFECTS: 25,
+    CrashPoint.LINK_BEFORE_SUBMIT: 6,
+    CrashPoint.LINK_AFTER_COMMIT: 6,
+    CrashPoint.LINK_AFTER_SEEN: 6,
+    CrashPoint.ANSWER_BEFORE_SEND: 12,
+    CrashPoint.DELIVER_BEFORE_SEND: 5,
+    CrashPoint.DELIVER_AFTER_SEND: 5,
+}
+"""The fatal passing: late enough to be in the middle of the conversation."""
+
+MESSAGES = 25
+
+
+def test_every_crash_point_has_its_test() -> None:
+    assert PASSINGS.keys() | JOINING | COLLECTING == set(CrashPoint)
+
+
+@pytest.mark.parametrize("point", PASSINGS)
+async def test_a_conversation_survives(pair: tuple[Node, Node], point: CrashPoint) -> None:
+    vps, mbp = pair
+    witness = Witness()
+    mbp.kill()
+    mbp.start(f"{point}:{PASSINGS[point]}")
+    async with at_work(witness, (vps, "ada"), (mbp, "bob")):
+        async with asyncio.TaskGroup() as talking:
+            talking.create_task(talk(vps, "ada", "bob", MESSAGES, witness))
+            talking.create_task(talk(mbp, "bob", "ada", MESSAGES, witness))
+            await mbp.dead()
+            mbp.start()
+            await mbp.ready()
+        await rest(pair, 2 * MESSAGES)
+    assert witness.promises >= 2 * MESSAGES
+    assert faults(pair, witness.testimony()) == []
+
+
+@pytest.mark.parametrize("point", sorted(JOINING))
+async def test_a_join_survives(vps: Node, make_node: MakeNode, point: CrashPoint) -> None:
+    """The issuer dies while it lets a node in; the same join code, used again, finds the same way in."""
+    mbp = make_node("mbp")
+    async with vps.client() as gateway:
+        code = decode_join_code((await gateway.invite("mbp")).join_code)
+    vps.kill()
+    vps.start(point)
+    await vps.ready()
+    with pytest.raises(Unreachable):
+        await join(mbp.home, code, None, Clock(), mbp.settings)
+    await vps.dead()
+    vps.start()
+    await vps.ready()
+    await join(mbp.home, code, None, Clock(), mbp.settings)
+    mbp.start()
+    await mbp.ready()
+    await mbp.linked("vps")
+    async with vps.client() as gateway:
+        assert [row.status for row in await gateway.invites()] == ["used"]
+        assert [row.node for row in await gateway.nodes()] == ["mbp", "vps"]
+    lab = make_node("lab")
+    with pytest.raises((Denied, AuthError)):
+        await join(lab.home, code, None, Clock(), lab.settings)
+
+
+@pytest.mark.parametrize("kills", [pytest.param(2), pytest.param(10, marks=pytest.mark.long)])
+async def test_kills_at_random_moments(pair: tuple[Node, Node], kills: int) -> None:
+    """Each gateway is killed again and again under load, now and then both at once."""
+    chance = random.Random(kills)
+    witness = Witness()
+    messages = 60 * kills
+    async with at_work(witness, (vps := pair[0], "ada"), (mbp := pair[1], "bob")):
+        async with asyncio.TaskGroup() as talking:
+            talking.create_task(talk(vps, "ada", "bob", messages, witness))
+            talking.create_task(talk(mbp, "bob", "ada", messages, witness))
+            for number in range(2 * kills):
+                before = witness.promises
+                goal = before + chance.randrange(5, 30)
+                await _more(witness, min(goal, 2 * messages))
+                node = pair[number % 2]
+                node.kill()
+                node.start()
+                await node.ready()
+        await rest(pair, 2 * messages)
+    assert faults(pair, witness.testimony()) == []
+
+
+async def _more(witness: Witness, promises: int) -> None:
+    async with asyncio.timeout(60):
+        while witness.promises < promises:
+            await asyncio.sleep(0.005)
