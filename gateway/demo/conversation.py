@@ -139,7 +139,7 @@ def _place(rows: Sequence[_Row], nodes: Sequence[NodeId]) -> dict[AgentId, NodeI
             named[agent] = node
         elif node is not None and node != before:
             raise InvalidConversation(number, f"{agent} lives on {before}, not on {node}")
-    crowd = Counter({node: 0 for node in nodes})
+    crowd = Counter(dict.fromkeys(nodes, 0))
     crowd.update(node for node in named.values() if node is not None)
     return {agent: node or _emptiest(crowd) for agent, node in named.items()}
 

@@ -6,7 +6,7 @@
     ├── CallerError
     │   └── InvalidConversation   invalid_conversation   a line of the file is wrong
     └── WorldError
-        └── DemoFailed            demo_failed            a gateway or a command of the demo did not do its part
+        └── DemoFailed            demo_failed            a gateway or a command did not do its part
 """
 
 from outbox.errors import CallerError, WorldError

@@ -1,0 +1,103 @@
+"""Reads journals for the verdict: whole outboxes with their chains verified, and the rows beside them."""
+
+from collections.abc import Iterable, Iterator
+
+from auth.keyring import Keyring
+from gateway.clock import Clock
+from gateway.demo.facts import NodeFacts, Said, said
+from gateway.home import Home
+from outbox.chain import Verify, check_signature, extend, follow
+from outbox.delivery import settled
+from outbox.errors import CallerError, PeerError
+from outbox.ids import EventId
+from outbox.kinds import Kind
+from outbox.limits import PAGE_BYTES_MAX, PAGE_ENTRIES_MAX
+from outbox.reader import JournalReader
+from outbox.records import Delivery, DeliveryState
+
+_ALL = 1_000_000
+"""Rows of one demo: never as many."""
+
+
+def read_node(home: Home, clock: Clock, events: Iterable[EventId] = ()) -> NodeFacts:
+    """Everything in one journal; of the ledger the rows of ``events``. Raises StorageFailed."""
+    verify = Keyring(home.keys).node_key(clock.entropy).public.verify
+    reader = JournalReader.open(home.journal)
+    try:
+        outbox, broken = _outbox(reader, verify)
+        rows = (reader.received(event) for event in events)
+        return NodeFacts(
+            node=reader.identity().node,
+            outbox=outbox,
+            broken=broken,
+            received={row.event_id: row for row in rows if row is not None},
+            deliveries={row.event_id: row for row in reader.deliveries(DeliveryState, _ALL)},
+            cursors=reader.cursors(),
+            incidents=tuple(reader.incidents(open_only=False)),
+            quarantined=len(reader.quarantined()),
+        )
+    finally:
+        reader.close()
+
+
+def read_mesh(homes: Iterable[Home], clock: Clock) -> list[NodeFacts]:
+    """All journals, each with the ledger rows of every deliverable event of any of them."""
+    known = list(homes)
+    events = {event for home in known for event in _deliverable(home)}
+    return [read_node(home, clock, events) for home in known]
+
+
+def deliverable(homes: Iterable[Home]) -> set[EventId]:
+    """Every event that some node must handle."""
+    return {event for home in homes for event in _deliverable(home)}
+
+
+def _deliverable(home: Home) -> Iterator[EventId]:
+    reader = JournalReader.open(home.journal)
+    try:
+        yield from (row.event_id for row in reader.deliveries(DeliveryState, _ALL))
+    finally:
+        reader.close()
+
+
+def _outbox(reader: JournalReader, verify: Verify) -> tuple[tuple[Said, ...], str]:
+    """The verified part of an outbox, and why it is not all of it."""
+    identity, head = reader.identity(), reader.genesis()
+    entries: list[Said] = []
+    try:
+        while (page := reader.read(head, PAGE_ENTRIES_MAX, PAGE_BYTES_MAX)) is not None:
+            check_signature(page.checkpoint, identity.mesh, identity.node, verify)
+            reached = follow(head, page)
+            for entry in page.entries:
+                head = extend(head, (entry,))
+                entries.append(said(entry, head.hash))
+            head = reached
+    except (PeerError, CallerError) as error:
+        return tuple(entries), str(error)
+    return tuple(entries), ""
+
+
+def at_rest(readers: Iterable[JournalReader]) -> bool:
+    """Whether nothing is on its way any more.
+
+    Every obligation is settled or explained by an open incident, every turn is over unless its sender has
+    such an incident, and every node has read the others to their ends.
+    """
+    known = list(readers)
+    explained = {incident.subject for reader in known for incident in reader.incidents(open_only=True)}
+    owed = (row for reader in known for row in reader.deliveries(DeliveryState, _ALL) if _is_owed(row))
+    turns = (row for reader in known for row in reader.open_turns())
+    return (
+        all(row.event_id in explained for row in owed)
+        and all(row.event_id in explained for row in turns)
+        and all(_has_read(reader, other) for reader in known for other in known if reader is not other)
+    )
+
+
+def _is_owed(row: Delivery) -> bool:
+    return not settled(Kind(row.kind), row.state)
+
+
+def _has_read(reader: JournalReader, other: JournalReader) -> bool:
+    cursor = reader.cursor(other.identity().node)
+    return (cursor.seq if cursor is not None else 0) == other.head().seq

@@ -1,0 +1,116 @@
+"""One gateway of the demo: its home, its process, its logs."""
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from gateway.client import GatewayClient
+from gateway.demo.errors import DemoFailed
+from gateway.demo.limits import COMMAND_WITHIN_S, LOG_LINES, READY_WITHIN_S, STOP_WITHIN_S
+from gateway.demo.waiting import comes_true, until
+from gateway.home import Home
+from gateway.telemetry import redact_text
+from outbox.ids import NodeId
+
+_COMMAND = (sys.executable, "-m", "gateway")
+
+
+class GatewayProcess:
+    """Runs the real program, in a session of its own: a Ctrl-C in the terminal is for the demo alone."""
+
+    def __init__(self, node: NodeId, home: Home, environ: Mapping[str, str], stderr: Path) -> None:
+        self.node = node
+        self.home = home
+        self._environ = dict(environ)
+        self._stderr = stderr
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """Of the running process."""
+        return self._process.pid if self._process is not None else None
+
+    def client(self) -> GatewayClient:
+        """The gateway as its operator sees it."""
+        return GatewayClient.of_home(self.home)
+
+    async def command(self, *arguments: str, stdin: str = "") -> str:
+        """Run ``gateway <arguments>`` in this home and return its output. Raises DemoFailed."""
+        return await asyncio.to_thread(self._command, arguments, stdin)
+
+    def _command(self, arguments: Sequence[str], stdin: str) -> str:
+        shown = f"gateway {' '.join(arguments)}"
+        try:
+            done = subprocess.run(  # noqa: S603 - our own program, no shell
+                [*_COMMAND, *arguments],
+                env=self._environ,
+                input=stdin.encode(),
+                capture_output=True,
+                timeout=COMMAND_WITHIN_S,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise DemoFailed(f"`{shown}` took more than {COMMAND_WITHIN_S:.0f} s on {self.node}") from None
+        if done.returncode != 0:
+            said = redact_text(done.stderr.decode(errors="replace").strip())
+            raise DemoFailed(f"`{shown}` failed on {self.node} with status {done.returncode}", hint=said)
+        return done.stdout.decode()
+
+    async def start(self) -> None:
+        """Run the gateway and wait until it is ready. Raises DemoFailed."""
+        self._process = self._spawn()
+        async with self.client() as client:
+            await until(f"{self.node} is ready", lambda: self._is_ready(client), READY_WITHIN_S)
+
+    def _spawn(self) -> subprocess.Popen[bytes]:
+        with self._stderr.open("ab") as stderr:
+            return subprocess.Popen(  # noqa: S603 - our own program, no shell
+                [*_COMMAND, "run"],
+                env=self._environ,
+                stdin=subprocess.DEVNULL,
+                stdout=stderr,
+                stderr=stderr,
+                start_new_session=True,
+            )
+
+    async def _is_ready(self, client: GatewayClient) -> bool:
+        self.check()
+        return (await client.status()).ready
+
+    def kill(self) -> None:
+        """SIGKILL, without a word, and collect what is left of it."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait(STOP_WITHIN_S)
+            self._process = None
+
+    def terminate(self) -> None:
+        """Ask it to stop."""
+        if self._process is not None:
+            self._process.terminate()
+
+    async def stop(self) -> None:
+        """Stop it and wait for that; SIGKILL when it takes too long. Returns at once when none runs."""
+        self.terminate()
+        if not await comes_true(self._has_ended, STOP_WITHIN_S):
+            self.kill()
+        self._process = None
+        self.home.socket.unlink(missing_ok=True)
+
+    async def _has_ended(self) -> bool:
+        return self._process is None or self._process.poll() is not None
+
+    def check(self) -> None:
+        """Raises DemoFailed when it is not running any more."""
+        if self._process is not None and self._process.poll() is not None:
+            raise DemoFailed(f"the gateway of {self.node} ended with status {self._process.returncode}")
+
+    def tail(self) -> list[str]:
+        """The last lines of its log, and of what it wrote to stderr if it has no log."""
+        for path in (self.home.log, self._stderr):
+            if path.exists() and path.stat().st_size:
+                lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+                return [redact_text(line) for line in lines[-LOG_LINES:]]
+        return []

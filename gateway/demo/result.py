@@ -1,0 +1,88 @@
+"""The outcome of a run as one record: what tables and JSON are made of."""
+
+import msgspec
+
+from gateway.demo.facts import NodeFacts
+from gateway.demo.faults import Fault
+from gateway.demo.verdict import Counts, Percentiles, Verdict
+from outbox.ids import EventId, NodeId
+from outbox.kinds import Kind
+from outbox.records import DeliveryState
+
+
+class Incident(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """One incident, as the report must show it."""
+
+    name: str = msgspec.field(name="class")
+    event_id: EventId
+    planted: bool
+    what: str
+    """Who wrote to whom."""
+    detail: str = ""
+
+
+class Paths(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """Where things are."""
+
+    directory: str
+    logs: str
+    lake: str | None = None
+    report: str | None = None
+
+
+class Crash(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The gateway that was killed."""
+
+    node: NodeId
+    away_ms: int
+
+
+class Refused(msgspec.Struct, frozen=True):
+    """A message that no gateway took."""
+
+    what: str
+    hint: str
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """Everything that is shown at the end."""
+
+    ok: bool
+    messages: int
+    replies: int
+    counts: Counts
+    accepted_ms: Percentiles | None
+    processed_ms: Percentiles | None
+    entries: dict[NodeId, int]
+    crash: Crash
+    incidents: tuple[Incident, ...]
+    refused: tuple[Refused, ...]
+    faults: tuple[Fault, ...]
+    report_agrees: bool | None
+    """None when no report was made."""
+    paths: Paths
+
+
+def incidents_of(verdict: Verdict, mesh: dict[NodeId, NodeFacts]) -> tuple[Incident, ...]:
+    """The verdict's incidents with names that people know."""
+    rows = {event: row for facts in mesh.values() for event, row in facts.deliveries.items()}
+    planted = set(verdict.planted.values())
+    found = []
+    for incident in verdict.incidents:
+        row = rows[incident.event_id]
+        found.append(
+            Incident(
+                name=incident.name,
+                event_id=incident.event_id,
+                planted=incident.event_id in planted,
+                what=f"{row.from_agent} to {row.to_agent}",
+                detail=row.error or ("late" if row.processed_at_ms else str(row.state)),
+            )
+        )
+    return tuple(sorted(found, key=lambda incident: not incident.planted))
+
+
+def kinds_of(states: dict[tuple[str, DeliveryState], int]) -> tuple[int, int]:
+    """How many messages and how many replies there were."""
+    messages = sum(count for (kind, _), count in states.items() if kind == Kind.MESSAGE)
+    return messages, sum(states.values()) - messages

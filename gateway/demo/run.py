@@ -1,0 +1,240 @@
+"""``gateway demo`` from its beginning to its verdict."""
+
+import asyncio
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
+
+from gateway.clock import Clock
+from gateway.demo.actor import Stage
+from gateway.demo.agreement import disagreements
+from gateway.demo.cast import Cast
+from gateway.demo.conversation import Conversation, parse, scaled
+from gateway.demo.errors import InvalidConversation
+from gateway.demo.evidence import at_rest, deliverable, read_mesh, read_node
+from gateway.demo.extras import Extras, Part, extras
+from gateway.demo.facts import NodeFacts
+from gateway.demo.faults import Fault
+from gateway.demo.limits import LOOK_EVERY_S, SLA_PROCESS_MS
+from gateway.demo.mesh import KILLED, NODES, OTHER, SEED, DemoMesh
+from gateway.demo.options import Options
+from gateway.demo.progress import Progress, make_progress
+from gateway.demo.reporting import check_parts, collect, report
+from gateway.demo.result import Crash, Paths, Refused, Result, incidents_of, kinds_of
+from gateway.demo.screen import show, show_json, show_kept, show_logs
+from gateway.demo.verdict import Case, Verdict, judge
+from gateway.demo.witness import Witness
+from gateway.errors import ConfigError
+from outbox.errors import MeshError
+from outbox.reader import JournalReader
+
+
+def run(options: Options) -> int:
+    """Play the demo; 0 when every promise was kept, 1 otherwise.
+
+    Raises InvalidConversation, ConfigError, SparkMissing, JavaMissing, DemoFailed.
+    """
+    clock = Clock()
+    conversation = scaled(_conversation(options), options.duration_ms)
+    if options.report:
+        check_parts()
+    demo = Demo(options, conversation, _directory(options), clock)
+    with make_progress(clock) as progress:
+        result = demo.play(progress)
+    (show_json if options.json else show)(result)
+    if options.keep:
+        show_kept(demo.mesh.gateways, demo.mesh.runtime, demo.talkers)
+    return 0 if result.ok else 1
+
+
+class Demo:
+    """One run."""
+
+    def __init__(self, options: Options, conversation: Conversation, root: Path, clock: Clock) -> None:
+        self.mesh = DemoMesh(root, os.environ)
+        self._options = options
+        self._conversation = conversation
+        self._extras: Extras = extras(conversation, seed=SEED, other=OTHER, killed=KILLED)
+        self._root = root
+        self._clock = clock
+        self._witness = Witness()
+        self._killed: list[NodeFacts] = []
+        self._away_ms = 0
+
+    @property
+    def talkers(self) -> tuple[str, str]:
+        """An agent of the first node and one of the last, to talk to each other."""
+        return self._extras.names[Part.HERALD], self._extras.names[Part.PORTER]
+
+    def play(self, progress: Progress) -> Result:
+        """Everything up to the verdict; afterwards nothing of it runs any more, unless it is to be kept."""
+        with self._failures_with_logs():
+            asyncio.run(self._perform(progress))
+            progress.begin("verdict")
+            homes = [gateway.home for gateway in self.mesh.gateways.values()]
+            mesh = {facts.node: facts for facts in read_mesh(homes, self._clock)}
+            case = Case(
+                mesh=mesh,
+                killed=tuple(self._killed),
+                testimony=self._witness.testimony(),
+                process_ms=SLA_PROCESS_MS,
+            )
+            verdict = judge(case)
+            differences = self._report(verdict, progress) if self._options.report else None
+            result = self._result(case, verdict, differences)
+        self._tidy(result)
+        return result
+
+    async def _perform(self, progress: Progress) -> None:
+        """Play it with the gateways running; afterwards they stop, whatever happened, or are to be kept."""
+        kept = False
+        try:
+            await self._prepare(progress)
+            await self._act(progress)
+            kept = self._options.keep
+        except BaseExceptionGroup as errors:
+            failures, others = errors.split(MeshError)
+            if failures is None or others is not None:
+                raise
+            raise _first(failures) from None
+        finally:
+            if not kept:
+                progress.begin("stop the gateways")
+                await self.mesh.stop()
+
+    async def _prepare(self, progress: Progress) -> None:
+        names, homes = self._extras.names, self._extras.homes
+        placed = {**self._conversation.homes, **{names[part]: homes[part] for part in Part}}
+        progress.begin("three gateways", len(NODES) + 3)
+        done = 0
+
+        def tell(what: str) -> None:
+            nonlocal done
+            progress.at(done, what)
+            done += 1
+
+        await self.mesh.begin(tell)
+        await self.mesh.add_agents(placed.items(), names[Part.DEPARTED], tell)
+
+    async def _act(self, progress: Progress) -> None:
+        stage = Stage(self._clock, self._witness, self._clock.mono_ms())
+        cast = Cast(self._conversation, self._extras, self.mesh, stage)
+        progress.begin("conversation", cast.lines)
+        async with asyncio.TaskGroup() as tasks:
+            showing = tasks.create_task(_follow(cast, progress))
+            await cast.play(self._snapshot, self._rests)
+            showing.cancel()
+        self._away_ms = cast.away_ms or 0
+
+    def _snapshot(self) -> None:
+        """The killed gateway's journal as the kill left it."""
+        home = self.mesh.gateways[KILLED].home
+        events = deliverable(gateway.home for gateway in self.mesh.gateways.values())
+        self._killed.append(read_node(home, self._clock, events))
+
+    async def _rests(self) -> bool:
+        self.mesh.check()
+        readers = [JournalReader.open(gateway.home.journal) for gateway in self.mesh.gateways.values()]
+        try:
+            return at_rest(readers)
+        finally:
+            for reader in readers:
+                reader.close()
+
+    def _report(self, verdict: Verdict, progress: Progress) -> tuple[Fault, ...]:
+        progress.begin("collect three outboxes")
+        lake = self._root / "lake"
+        collect((gateway.home for gateway in self.mesh.gateways.values()), lake, self._clock)
+        summary = report(lake, self._root / "report", self._clock, progress)
+        return disagreements(verdict, summary)
+
+    def _result(self, case: Case, verdict: Verdict, differences: tuple[Fault, ...] | None) -> Result:
+        faults = (*verdict.faults, *(differences or ()))
+        messages, replies = kinds_of(verdict.states)
+        return Result(
+            ok=not faults,
+            messages=messages,
+            replies=replies,
+            counts=verdict.counts,
+            accepted_ms=verdict.accepted_ms,
+            processed_ms=verdict.processed_ms,
+            entries=verdict.entries,
+            crash=Crash(node=KILLED, away_ms=self._away_ms),
+            incidents=incidents_of(verdict, case.mesh),
+            refused=tuple(Refused(refusal.what, refusal.hint) for refusal in case.testimony.refusals),
+            faults=faults,
+            report_agrees=None if differences is None else not differences,
+            paths=self._paths(),
+        )
+
+    def _paths(self) -> Paths:
+        made = self._options.report
+        return Paths(
+            directory=str(self._root),
+            logs=str(self._root / "logs"),
+            lake=str(self._root / "lake") if made else None,
+            report=str(self._root / "report" / "report.html") if made else None,
+        )
+
+    @contextmanager
+    def _failures_with_logs(self) -> Iterator[None]:
+        try:
+            yield
+        except MeshError:
+            self._gather_logs()
+            show_logs(self.mesh.gateways.values(), str(self._root / "logs"))
+            raise
+
+    def _tidy(self, result: Result) -> None:
+        """Logs into one place; the homes go, with their keys, unless somebody will want to look at them."""
+        self._gather_logs()
+        if result.ok and not self._options.keep:
+            for gateway in self.mesh.gateways.values():
+                shutil.rmtree(gateway.home.root, ignore_errors=True)
+
+    def _gather_logs(self) -> None:
+        for node, gateway in self.mesh.gateways.items():
+            if gateway.home.log.exists():
+                shutil.copy(gateway.home.log, self._root / "logs" / f"{node}.jsonl")
+
+
+async def _follow(cast: Cast, progress: Progress) -> None:
+    """Show how far the conversation is; once it is over, that the mesh comes to rest."""
+    while cast.said < cast.lines:
+        progress.at(cast.said)
+        await asyncio.sleep(LOOK_EVERY_S)
+    progress.begin("until all is quiet")
+
+
+def _first(errors: BaseExceptionGroup[MeshError]) -> MeshError:
+    """The first error of a group, however deep: the others follow from it."""
+    found = errors.exceptions[0]
+    return _first(found) if isinstance(found, BaseExceptionGroup) else found
+
+
+def _conversation(options: Options) -> Conversation:
+    if options.messages is None:
+        return parse((files("gateway.demo") / "conversation.jsonl").read_bytes(), NODES)
+    try:
+        content = options.messages.read_bytes()
+    except OSError as error:
+        raise InvalidConversation(0, f"cannot read {options.messages}: {error.strerror}") from None
+    return parse(content, NODES)
+
+
+def _directory(options: Options) -> Path:
+    """An empty directory. Raises ConfigError when the one that was named is not."""
+    if options.directory is None:
+        return Path(tempfile.mkdtemp(prefix="gateway-demo-"))
+    root = options.directory.expanduser().absolute()
+    try:
+        root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if any(root.iterdir()):
+            raise ConfigError(f"{root} is not empty", hint="name a new directory with --dir")
+    except OSError as error:
+        raise ConfigError(f"cannot use {root}: {error.strerror}") from None
+    return root

@@ -1,0 +1,252 @@
+"""What a run came to: counts, times, planted trouble, and every broken promise.
+
+All of it is worked out from the journals and from what the agents saw. A run is good when it has no fault.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from gateway.demo.extras import PLANTED, Trouble
+from gateway.demo.facts import NodeFacts
+from gateway.demo.faults import Fault, FaultKind
+from gateway.demo.invariants import (
+    Mesh,
+    check_accepted,
+    check_cursors,
+    check_engagements,
+    check_outbox,
+    check_promises,
+    check_sightings,
+    check_survival,
+    check_turns,
+)
+from gateway.demo.witness import Testimony
+from outbox.delivery import settled
+from outbox.errors import UnknownRecipient
+from outbox.ids import EventId, NodeId
+from outbox.kinds import Kind, Outcome
+from outbox.records import Delivery, DeliveryState
+from spark.incidents import IncidentClass
+
+
+class Percentiles(msgspec.Struct, frozen=True, rename="camel"):
+    """Milliseconds."""
+
+    p50: int
+    p95: int
+    p99: int
+
+
+class Counts(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """How the messages fared. Replies are messages too: they are sent and accepted, but not processed."""
+
+    sent: int
+    """Messages and replies that a gateway took."""
+    accepted: int
+    processed: int
+    replied: int
+    failed: int
+    refused: int
+    """Not taken: nobody knows the recipient."""
+    dead_lettered: int
+    waiting: int
+    """Accepted and never processed, with an open incident that says so."""
+    lost: int
+    engaged_twice: int
+    resumed: int
+    """Turns handed to the same session again after a crash, unacknowledged: allowed."""
+    redelivered: int
+    """Turns handed over once more because a lease ran out or a turn was given back: allowed."""
+    answered_twice: int
+    """Sends whose answer was lost in the crash and which were asked again: sent once all the same."""
+
+
+class Found(msgspec.Struct, frozen=True, order=True):
+    """An incident, as the journals have it."""
+
+    name: IncidentClass
+    event_id: EventId
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """The result of a run."""
+
+    counts: Counts
+    accepted_ms: Percentiles | None
+    """From the send to the moment when the sender's node knows it is on the other disk."""
+    processed_ms: Percentiles | None
+    states: dict[tuple[str, DeliveryState], int]
+    """How many events of a kind ended in a state."""
+    incidents: tuple[Found, ...]
+    """What a report must find: the planted ones and those that the crash explains."""
+    planted: dict[Trouble, EventId]
+    entries: dict[NodeId, int]
+    faults: tuple[Fault, ...]
+
+
+class Case(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that is known about a run."""
+
+    mesh: dict[NodeId, NodeFacts]
+    killed: tuple[NodeFacts, ...]
+    """The journals of killed gateways, as they were found before their restart."""
+    testimony: Testimony
+    process_ms: int
+    """What was promised from ``accepted`` to ``processed``."""
+
+
+def judge(case: Case) -> Verdict:
+    """Look at everything and say what it came to."""
+    rows = {event: row for facts in case.mesh.values() for event, row in facts.deliveries.items()}
+    planted = _planted(case.testimony)
+    found = tuple(sorted({*_open_incidents(case.mesh), *_late(case)}))
+    faults = (*_broken(case), *_lost(case.mesh), *_misjudged(case, rows, planted, found))
+    return Verdict(
+        counts=_counts(case, rows, faults),
+        accepted_ms=percentiles(
+            [took for row in rows.values() if (took := _took(row, row.accepted_at_ms)) is not None]
+        ),
+        processed_ms=percentiles(
+            [took for row in rows.values() if (took := _took(row, _done_ms(row))) is not None]
+        ),
+        states=dict(Counter((row.kind, fate(row)) for row in rows.values())),
+        incidents=found,
+        planted=planted,
+        entries={node: facts.seq for node, facts in case.mesh.items()},
+        faults=faults,
+    )
+
+
+def fate(row: Delivery) -> DeliveryState:
+    """The furthest that an event came; a reply that followed its ACK is not in the delivery's state."""
+    if row.state is DeliveryState.DEAD_LETTER:
+        return row.state
+    if row.replied_at_ms is not None:
+        return DeliveryState.REPLIED
+    return row.state
+
+
+def percentiles(values: list[int]) -> Percentiles | None:
+    """By the nearest rank; None of nothing."""
+    if not values:
+        return None
+    ranked = sorted(values)
+    return Percentiles(*(ranked[max(0, -(-len(ranked) * percent // 100) - 1)] for percent in (50, 95, 99)))
+
+
+def _done_ms(row: Delivery) -> int | None:
+    times = [at for at in (row.processed_at_ms, row.replied_at_ms) if at is not None]
+    return min(times, default=None)
+
+
+def _took(row: Delivery, at_ms: int | None) -> int | None:
+    return None if at_ms is None else at_ms - row.created_at_ms
+
+
+def _planted(testimony: Testimony) -> dict[Trouble, EventId]:
+    found = {trouble: testimony.promised(trouble) for trouble in Trouble}
+    return {trouble: event for trouble, event in found.items() if event is not None}
+
+
+def _counts(case: Case, rows: Mapping[EventId, Delivery], faults: tuple[Fault, ...]) -> Counts:
+    by_kind = Counter(fault.kind for fault in faults)
+    seen = case.testimony.sightings
+    return Counts(
+        sent=len(rows),
+        accepted=sum(row.accepted_at_ms is not None for row in rows.values()),
+        processed=sum(row.processed_at_ms is not None and row.outcome is Outcome.OK for row in rows.values()),
+        replied=sum(row.replied_at_ms is not None for row in rows.values()),
+        failed=sum(row.outcome is Outcome.FAILED for row in rows.values()),
+        refused=len(case.testimony.refusals),
+        dead_lettered=sum(row.state is DeliveryState.DEAD_LETTER for row in rows.values()),
+        waiting=sum(
+            row.kind == Kind.MESSAGE and row.state is DeliveryState.ACCEPTED for row in rows.values()
+        ),
+        lost=by_kind[FaultKind.LOST] + by_kind[FaultKind.NOT_IN_OUTBOX],
+        engaged_twice=by_kind[FaultKind.ENGAGED_TWICE],
+        resumed=sum(turn.resumed for turn in seen),
+        redelivered=sum(turn.delivery_count > 1 and not turn.resumed for turn in seen),
+        answered_twice=sum(promise.repeated for promise in case.testimony.promises),
+    )
+
+
+def _broken(case: Case) -> Iterator[Fault]:
+    mesh, testimony = case.mesh, case.testimony
+    yield from check_promises(mesh, testimony)
+    for facts in mesh.values():
+        yield from check_outbox(facts)
+        yield from check_accepted(facts)
+        yield from check_turns(facts)
+        if facts.quarantined:
+            yield Fault(FaultKind.OUTBOX, facts.node, f"{facts.quarantined} entries are in quarantine")
+    yield from check_engagements(mesh, testimony)
+    yield from check_sightings(mesh, testimony)
+    yield from check_cursors(mesh)
+    for before in case.killed:
+        yield from check_survival(before, mesh[before.node])
+
+
+def _lost(mesh: Mesh) -> Iterator[Fault]:
+    """Obligations that are neither settled nor explained by an open incident of their own node."""
+    for facts in mesh.values():
+        explained = {incident.subject for incident in facts.incidents if incident.closed_at_ms is None}
+        for row in facts.deliveries.values():
+            if not settled(Kind(row.kind), row.state) and row.event_id not in explained:
+                detail = f"{row.from_agent} to {row.to_agent} at {row.node}: {row.state}, nothing says why"
+                yield Fault(FaultKind.LOST, row.event_id, detail)
+
+
+def _open_incidents(mesh: Mesh) -> Iterator[Found]:
+    for facts in mesh.values():
+        for incident in facts.incidents:
+            if incident.closed_at_ms is None and incident.kind in set(IncidentClass):
+                yield Found(IncidentClass(incident.kind), EventId(incident.subject))
+
+
+def _late(case: Case) -> Iterator[Found]:
+    """Messages that were processed, but not in time: what the crash may well have caused."""
+    entries = [entry for facts in case.mesh.values() for entry in facts.outbox if entry.corr_id is not None]
+    accepted: dict[EventId, int] = {}
+    done: dict[EventId, int] = {}
+    for entry in entries:
+        assert entry.corr_id is not None
+        if entry.accepts:
+            accepted[entry.corr_id] = min(entry.at_ms, accepted.get(entry.corr_id, entry.at_ms))
+        elif entry.ends or entry.kind == Kind.REPLY:
+            done[entry.corr_id] = min(entry.at_ms, done.get(entry.corr_id, entry.at_ms))
+    rows = {event: row for facts in case.mesh.values() for event, row in facts.deliveries.items()}
+    for event, at_ms in done.items():
+        row = rows.get(event)
+        if row is None or row.kind != Kind.MESSAGE or row.state is DeliveryState.DEAD_LETTER:
+            continue
+        if event in accepted and at_ms > accepted[event] + case.process_ms:
+            yield Found(IncidentClass.ACCEPTED_NOT_PROCESSED, event)
+
+
+def _misjudged(
+    case: Case, rows: Mapping[EventId, Delivery], planted: Mapping[Trouble, EventId], found: tuple[Found, ...]
+) -> Iterator[Fault]:
+    """Planted trouble that is missing or came to another end, and open incidents that nobody planted."""
+    mesh, testimony = case.mesh, case.testimony
+    expected = {Found(PLANTED[trouble].incident, event) for trouble, event in planted.items()}
+    for trouble, plan in PLANTED.items():
+        event = planted.get(trouble)
+        row = rows.get(event) if event is not None else None
+        if row is None:
+            yield Fault(FaultKind.PLANTED, trouble, "it was never sent")
+        elif fate(row) is not plan.state:
+            yield Fault(FaultKind.PLANTED, row.event_id, f"{trouble}: it is {fate(row)}, not {plan.state}")
+    for missing in expected - set(found):
+        yield Fault(FaultKind.PLANTED, missing.event_id, f"no journal has the incident {missing.name}")
+    if not any(refusal.code == UnknownRecipient.code for refusal in testimony.refusals):
+        yield Fault(FaultKind.PLANTED, "unknown name", "a message to nobody was not refused")
+    for facts in mesh.values():
+        for incident in facts.incidents:
+            if incident.closed_at_ms is None and incident.kind not in set(IncidentClass):
+                yield Fault(FaultKind.PLANTED, incident.subject, f"{incident.kind}: {incident.detail}")
+    for stranger in sorted(set(_open_incidents(mesh)) - expected):
+        yield Fault(
+            FaultKind.PLANTED, stranger.event_id, f"an open incident that nobody planted: {stranger.name}"
+        )
