@@ -24,8 +24,8 @@ class Stage(StrEnum):
     EMITTED = "emitted"
     ACCEPTED = "accepted"
     ENGAGED = "engaged"
-    PROCESSED = "processed"
     REPLIED = "replied"
+    PROCESSED = "processed"
     DEAD_LETTER = "dead_letter"
 
 
@@ -165,7 +165,7 @@ def _answers(row: Delivery, node: NodeId, here: NodeId) -> list[tuple[int, Step]
         at_ms = row.processed_at_ms
         if row.engaged_at_ms is not None:
             engaged = Step(stage=Stage.ENGAGED, at_ms=row.engaged_at_ms, clock=node, node=node)
-            steps.append((at_ms, engaged))
+            steps.append((min(at_ms, row.replied_at_ms or at_ms), engaged))
         processed = Step(
             stage=Stage.PROCESSED, at_ms=at_ms, clock=here, node=node, outcome=row.outcome, error=row.error
         )

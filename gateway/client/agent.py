@@ -6,7 +6,7 @@ is sent again: the gateway answers the second time what it answered the first, a
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Literal, TypeVar
 
 import msgspec
@@ -173,7 +173,7 @@ class AgentClient:
         name = session if session is not None else f"session-{self._clock.entropy(8).hex()}"
         return Turns(self._wire, self, name, credit, self._clock)
 
-    async def watch(self) -> AsyncIterator[InboxRow]:
+    async def watch(self) -> AsyncGenerator[InboxRow, None]:
         """Rows as they are accepted, for ever; what came while the gateway was away follows later."""
         newest = await self.inbox(done=True, limit=1)
         last = newest[-1].event_id if newest else None

@@ -58,7 +58,7 @@ class Wire:
         return self._decode(await self._request("GET", path, None, query), record)
 
     async def post(self, path: str, record: type[_Record], body: Mapping[str, object | None]) -> _Record:
-        """Do something; None in the body is left out. Raises Denied, Unreachable, TimedOut, TooLarge."""
+        """Do something; None in the body is left out. Raises as ``get``, and TooLarge."""
         return self._decode(await self._request("POST", path, body, {}), record)
 
     async def delete(self, path: str) -> None:
@@ -138,7 +138,7 @@ class Wire:
 
 
 def _bounded(content: bytes) -> bytes:
-    """What the gateway would not read to its end is not sent: its answer might be lost with the connection."""
+    """What the gateway would not read to its end is not sent: its answer might be lost with the rest."""
     if len(content) > BODY_BYTES_MAX:
         raise TooLarge(f"a request has at most {BODY_BYTES_MAX} bytes", hint="send a reference to it")
     return content

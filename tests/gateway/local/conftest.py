@@ -1,4 +1,4 @@
-"""One real node without links: journal, engine, runtime and the local app on a Unix socket and on loopback."""
+"""One real node without links: journal, engine, runtime, and the local app on both of its listeners."""
 
 import asyncio
 import os
@@ -11,6 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from auth.certificates import issue_certificate, mesh_id_of
 from auth.gate import Gate
 from auth.gatekeeper import Gatekeeper
 from auth.invites import Invite, read_invite_token
@@ -34,14 +35,15 @@ from gateway.engine.policy import Policy
 from gateway.home import Home, bind_socket
 from gateway.runtime import Runtime
 from gateway.servers import make_server, quieten
-from outbox.ids import AgentId, Epoch, MeshId, NodeId, Seq
+from outbox.ids import AgentId, Epoch, NodeId
 from outbox.journal import Journal
 from outbox.reader import JournalReader
 from outbox.records import Identity
 from stateroom.view import NodeView, OwnerView, View
 
 HERE, THERE = NodeId("vps"), NodeId("lab")
-MESH, EPOCH = MeshId("m" * 43), Epoch("000001-0123456789ab")
+ROOT = SigningKey(b"\x01" * 32)
+MESH, EPOCH = mesh_id_of(ROOT.public), Epoch("000001-0123456789ab")
 REMOTE_AGENTS = {"far": "active", "gone": "removed"}
 """Agents of the other node; nobody owns ``gone`` any more."""
 
@@ -53,7 +55,10 @@ def make_view(version: int, local: Sequence[AgentId], *, online: bool = False) -
     }
     agents = {
         AgentId(name): OwnerView(
-            agent=AgentId(name), node=THERE, owner_epoch=1, status="active" if status == "active" else "removed"
+            agent=AgentId(name),
+            node=THERE,
+            owner_epoch=1,
+            status="active" if status == "active" else "removed",
         )
         for name, status in REMOTE_AGENTS.items()
     }
@@ -109,7 +114,7 @@ class LocalNode:
             ticket_key=SigningKey(bytes(32)),
             boot="boot",
             nonce_key=bytes(32),
-            certificate="",
+            certificate=issue_certificate(ROOT, HERE, key.public, self.clock.wall_ms()),
             rooms=ROOMS,
             ledger=SqliteLedger(self.journal.database),
         )
@@ -145,9 +150,7 @@ class LocalNode:
         return self.gatekeeper.invites()[::-1]
 
     def node_status(self) -> NodeStatus:
-        return NodeStatus(
-            software="0.0.0", pid=os.getpid(), started_at_ms=1, room_loaded=self.room_loaded
-        )
+        return NodeStatus(software="0.0.0", pid=os.getpid(), started_at_ms=1, room_loaded=self.room_loaded)
 
     # --- outlets
 
@@ -217,8 +220,6 @@ class LocalNode:
         if name is not None:
             headers["Authorization"] = f"Bearer {self.token(name)}"
         return httpx.AsyncClient(base_url=self.url, headers=headers, trust_env=False)
-
-
 
 
 @pytest.fixture

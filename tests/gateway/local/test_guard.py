@@ -58,7 +58,13 @@ async def test_no_host_or_two_are_400(node: "LocalNode") -> None:
 
 
 async def test_pages_of_other_sites_are_refused_without_effect(node: "LocalNode") -> None:
-    origins = ["http://evil.example", "null", f"http://127.0.0.1:{node.port + 1}", "http://localhost.evil", ""]
+    origins = [
+        "http://evil.example",
+        "null",
+        f"http://127.0.0.1:{node.port + 1}",
+        "http://localhost.evil",
+        "",
+    ]
     async with node.http("jen") as http:
         for origin in origins:
             answer = await http.post("/v1/enqueue", json=SEND, headers={"Origin": origin})
@@ -77,9 +83,7 @@ async def test_pages_of_other_sites_are_refused_without_effect(node: "LocalNode"
 async def test_a_form_or_plain_text_is_no_request(node: "LocalNode") -> None:
     async with node.http("jen") as http:
         for media in ("text/plain", "application/x-www-form-urlencoded", "application/jsonp", ""):
-            answer = await http.post(
-                "/v1/enqueue", content=json.dumps(SEND), headers={"Content-Type": media}
-            )
+            answer = await http.post("/v1/enqueue", content=json.dumps(SEND), headers={"Content-Type": media})
             assert (answer.status_code, answer.json()["code"]) == (415, "unsupported_media_type"), media
     assert node.reader.count_deliveries() == {}
 

@@ -62,7 +62,9 @@ async def test_an_agent_without_owner_gets_a_dead_letter(node: "LocalNode") -> N
     event = await send(node, to="gone")
     async with node.http("jen") as http:
         dead = (await http.get("/v1/dead")).json()
-    assert [(row["eventId"], row["state"], row["error"]) for row in dead] == [(event, "dead_letter", "no_owner")]
+    assert [(row["eventId"], row["state"], row["error"]) for row in dead] == [
+        (event, "dead_letter", "no_owner")
+    ]
 
 
 NO_EVENT = "evt_" + "0" * 32
@@ -71,7 +73,12 @@ WRONG: list[tuple[str, object, int, str]] = [
     ("/v1/enqueue", {"to": "bob"}, 400, "invalid_request"),
     ("/v1/enqueue", {"to": "bob", "text": "x", "envelope": {"payload": 1}}, 400, "invalid_request"),
     ("/v1/enqueue", {"to": "bob", "text": "x", "form": "jen"}, 400, "invalid_request"),
-    ("/v1/enqueue", {"to": "bob", "envelope": {"payload": 1, "expiresInMs": 1 << 60}}, 400, "invalid_request"),
+    (
+        "/v1/enqueue",
+        {"to": "bob", "envelope": {"payload": 1, "expiresInMs": 1 << 60}},
+        400,
+        "invalid_request",
+    ),
     ("/v1/enqueue", {"to": "bob", "envelope": {"payload": 1, "priority": 9}}, 400, "invalid_event"),
     ("/v1/enqueue", {"to": "Bob!", "text": "x"}, 400, "invalid_id"),
     ("/v1/enqueue", {"to": "bob", "text": "x", "agent": "bob"}, 403, "forbidden"),
@@ -125,7 +132,9 @@ async def test_a_reply_ends_the_turn_and_reaches_the_asker(node: "LocalNode") ->
     assert row.state in {DeliveryState.REPLIED, DeliveryState.PROCESSED}
     async with node.http("jen") as http:
         items = (await http.get("/v1/inbox")).json()["items"]
-    assert [(item["kind"], item["corrId"], item["payload"]) for item in items] == [("reply", event, {"text": "yes"})]
+    assert [(item["kind"], item["corrId"], item["payload"]) for item in items] == [
+        ("reply", event, {"text": "yes"})
+    ]
 
 
 async def test_an_ack_ends_a_turn_and_the_same_end_twice_is_no_error(node: "LocalNode") -> None:

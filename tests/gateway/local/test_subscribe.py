@@ -87,9 +87,7 @@ async def test_every_verb_is_answered_in_order(node: "LocalNode") -> None:
         await tell(socket, extend=events[0], leaseId=leases[events[0]], leaseMs=90_000, reqId=1)
         await tell(socket, reply=events[0], leaseId=leases[events[0]], text="yes", reqId=2)
         await tell(socket, nack=events[1], leaseId=leases[events[1]], delayMs=60_000, reqId=3)
-        await tell(
-            socket, ack=events[2], leaseId=leases[events[2]], outcome="failed", error="tired", reqId=4
-        )
+        await tell(socket, ack=events[2], leaseId=leases[events[2]], outcome="failed", error="tired", reqId=4)
         extended, replied, nacked, acked = [await hear(socket) for _ in range(4)]
     assert extended == {"ok": 1, "eventId": events[0], "leaseMs": 90_000}
     assert (replied["ok"], replied["to"]) == (2, {"agent": "jen", "node": "vps"})
@@ -194,7 +192,11 @@ async def test_a_binary_frame_closes_the_socket(node: "LocalNode") -> None:
 
 
 async def test_who_does_not_live_here_has_no_socket(node: "LocalNode") -> None:
-    for stream, session in (("agents/far/inbox", "s"), ("agents/bob/inbox", "a%20b"), ("agents/bob/inbox", "x" * 65)):
+    for stream, session in (
+        ("agents/far/inbox", "s"),
+        ("agents/bob/inbox", "a%20b"),
+        ("agents/bob/inbox", "x" * 65),
+    ):
         with pytest.raises(InvalidStatus) as refused:
             await unix_connect(
                 str(node.home.socket), f"ws://localhost/v1/subscribe?stream={stream}&session={session}"

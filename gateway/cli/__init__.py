@@ -1,0 +1,5 @@
+"""The command ``gateway``."""
+
+from gateway.cli.main import main
+
+__all__ = ["main"]

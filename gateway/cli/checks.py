@@ -1,0 +1,187 @@
+"""What ``doctor`` looks at: each check gives findings and never stops the next one."""
+
+import fcntl
+import os
+from collections.abc import Callable, Iterator
+from enum import StrEnum
+
+import msgspec
+import platformdirs
+
+from auth.keys import SigningKey
+from gateway.api.mesh import LinkState, StatusAnswer
+from gateway.cli.homes import node_key, wait
+from gateway.client import GatewayClient
+from gateway.clock import Clock
+from gateway.config import load
+from gateway.home import SOCKET_PATH_BYTES_MAX, Home, read_private
+from outbox.chain import Head
+from outbox.database import Database
+from outbox.envelope import decode_event
+from outbox.errors import MeshError
+from outbox.ids import Seq
+from outbox.limits import PAGE_BYTES_MAX
+from outbox.reader import JournalReader
+from outbox.timestamps import parse_rfc3339, rfc3339
+
+_CLOCK_AHEAD_MS = 60_000
+_2025_MS = 1_735_689_600_000
+
+
+class Level(StrEnum):
+    """How bad it is."""
+
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """What one check saw."""
+
+    check: str
+    level: Level
+    what: str
+    do: str = ""
+
+
+Check = Callable[[Home], Iterator[Finding]]
+
+
+def examine(home: Home) -> list[Finding]:
+    """All findings, in the order of the checks."""
+    findings: list[Finding] = []
+    for name, check in CHECKS.items():
+        try:
+            findings += check(home)
+        except MeshError as error:
+            findings.append(Finding(name, Level.FAIL, str(error), error.hint))
+    return findings
+
+
+def _home(home: Home) -> Iterator[Finding]:
+    home.check()
+    yield Finding("home", Level.OK, f"{home.root} is there and private")
+
+
+def _lock(home: Home) -> Iterator[Finding]:
+    if not home.lock.exists():
+        yield Finding("lock", Level.WARN, "no gateway has run here yet", "start it with: gateway run")
+        return
+    with home.lock.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield Finding("lock", Level.OK, f"held by process {file.read(20).decode().strip()}")
+        else:
+            yield Finding("lock", Level.WARN, "no gateway runs on this home", "start it with: gateway run")
+
+
+def _keys(home: Home) -> Iterator[Finding]:
+    yield Finding("keys", Level.OK, f"the node's key is {node_key(home).public.jkt}")
+
+
+def _config(home: Home) -> Iterator[Finding]:
+    loaded = load(home.config, os.environ, {})
+    set_here = [setting.key for setting in loaded.effective() if setting.source != "default"]
+    yield Finding("config", Level.OK, f"valid; set: {', '.join(set_here) or 'nothing, all defaults'}")
+
+
+def _database(home: Home) -> Iterator[Finding]:
+    key = node_key(home)
+    database = Database.open_read_only(home.journal)
+    try:
+        found = database.rows("PRAGMA quick_check")
+        if found != [("ok",)]:
+            yield Finding("database", Level.FAIL, f"journal.db is damaged: {found[0][0]}", "restore a backup")
+            return
+    finally:
+        database.close()
+    yield from _chain(home, key)
+
+
+def _chain(home: Home, key: SigningKey) -> Iterator[Finding]:
+    reader = JournalReader.open(home.journal)
+    try:
+        head = reader.verify_tail(key.public.verify)
+        yield Finding("database", Level.OK, f"sound; {head.seq} events, the last ones verified")
+        yield _clock(reader, head)
+    finally:
+        reader.close()
+
+
+def _clock(reader: JournalReader, head: Head) -> Finding:
+    now_ms = Clock().wall_ms()
+    page = reader.read(Head(head.epoch, Seq(max(0, head.seq - 1)), b""), 1, PAGE_BYTES_MAX)
+    last_ms = parse_rfc3339(decode_event(page.entries[-1].body).created_at) if page is not None else 0
+    set_it = "set the clock, and let NTP keep it"
+    if now_ms < _2025_MS:
+        return Finding("clock", Level.FAIL, f"it is {rfc3339(now_ms)} here", set_it)
+    if last_ms > now_ms + _CLOCK_AHEAD_MS:
+        return Finding("clock", Level.WARN, f"the last event is from the future: {rfc3339(last_ms)}", set_it)
+    return Finding("clock", Level.OK, f"it is {rfc3339(now_ms)}")
+
+
+def _tokens(home: Home) -> Iterator[Finding]:
+    files = sorted(home.agents.glob("*.token")) if home.agents.is_dir() else []
+    for file in files:
+        read_private(file)
+    yield Finding("tokens", Level.OK, f"{len(files)} agents have one, all private")
+
+
+def _socket(home: Home) -> Iterator[Finding]:
+    size = len(os.fsencode(home.socket))
+    if size > SOCKET_PATH_BYTES_MAX:
+        what = f"{home.socket} has {size} bytes, no socket can be there"
+        yield Finding("socket", Level.FAIL, what, "set XDG_RUNTIME_DIR to a short path")
+    elif not home.socket.exists():
+        yield Finding("socket", Level.WARN, f"{home.socket} is not there", "start it with: gateway run")
+    else:
+        yield Finding("socket", Level.OK, str(home.socket))
+
+
+def _gateway(home: Home) -> Iterator[Finding]:
+    status = wait(_status(home))
+    level, do = (Level.OK, "") if status.ready else (Level.FAIL, "see its log")
+    yield Finding("gateway", level, f"{status.node} {'is ready' if status.ready else 'is not ready'}", do)
+    if status.storage_full:
+        yield Finding("gateway", Level.FAIL, "the disk is full", "free some space; it goes on by itself")
+    if status.incidents_open:
+        do = "see them with: gateway dead list"
+        yield Finding("incidents", Level.WARN, f"{status.incidents_open} are open", do)
+    for link in status.links:
+        up = link.state is LinkState.UP
+        what = f"to {link.node}: {link.state}" + (
+            f" ({link.last_error})" if link.last_error and not up else ""
+        )
+        do = "" if up else "is that node running, and reachable from here or we from there?"
+        yield Finding("links", Level.OK if up else Level.WARN, what, do)
+
+
+async def _status(home: Home) -> StatusAnswer:
+    async with GatewayClient.of_home(home) as gateway:
+        return await gateway.status()
+
+
+def _java(_home: Home) -> Iterator[Finding]:
+    from spark.java import find_java
+
+    try:
+        java = find_java(os.environ, platformdirs.user_cache_path("gateway-mesh"))
+    except MeshError as error:
+        yield Finding("java", Level.WARN, f"reports cannot be made: {error}", error.hint)
+    else:
+        yield Finding("java", Level.OK, f"{java.home}")
+
+
+CHECKS: dict[str, Check] = {
+    "home": _home,
+    "lock": _lock,
+    "keys": _keys,
+    "config": _config,
+    "database": _database,
+    "tokens": _tokens,
+    "socket": _socket,
+    "gateway": _gateway,
+    "java": _java,
+}

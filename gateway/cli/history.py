@@ -1,0 +1,159 @@
+"""``trace``, ``outbox tail|verify``, ``dead list``: what happened."""
+
+import asyncio
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from gateway.cli.homes import current_home, node_key, operator, wait
+from gateway.cli.options import as_json, as_json_lines
+from gateway.cli.output import emit_json, emit_json_line, moment, note, table
+
+if TYPE_CHECKING:
+    from gateway.api.rows import OutboxRow
+    from gateway.trace import Step
+
+_TAIL_EVERY_S = 0.5
+
+
+@click.command()
+@click.argument("event")
+@as_json
+@click.pass_context
+def trace(context: click.Context, *, event: str, as_json: bool) -> None:
+    """Where is EVENT? Every step that this node knows, with times and positions."""
+
+    async def work() -> None:
+        async with operator(context) as gateway:
+            found = await gateway.trace(event)
+        if as_json:
+            emit_json(found)
+            return
+        note(
+            f"{found.kind} {found.event_id} from {found.from_agent}@{found.from_node}"
+            f" to {found.to_agent}@{found.to_node or '-'}: {found.state}  (told by {found.told_by})"
+        )
+        columns = ("step", "node", "time", "clock of", "position", "detail")
+        table(columns, [_step(step) for step in found.steps], empty="no steps")
+
+    wait(work())
+
+
+def _step(step: "Step") -> tuple[object, ...]:
+    position = f"{step.epoch}/{step.seq}" if step.seq is not None else None
+    details = {
+        "attempt": step.attempt,
+        "deliveries": step.deliveries,
+        "outcome": step.outcome,
+        "error": step.error,
+        "by": step.event_id,
+    }
+    detail = " ".join(f"{name}={value}" for name, value in details.items() if value is not None)
+    return step.stage, step.node, moment(step.at_ms), step.clock, position, detail
+
+
+@click.group()
+def outbox() -> None:
+    """This node's outbox."""
+
+
+@outbox.command()
+@click.option("-f", "--follow", is_flag=True, help="Go on as it grows.")
+@click.option("-n", "--lines", type=click.IntRange(1, 1_000), default=20, show_default=True)
+@as_json_lines
+@click.pass_context
+def tail(context: click.Context, *, follow: bool, lines: int, as_json: bool) -> None:
+    """The last entries."""
+
+    async def work() -> None:
+        async with operator(context) as gateway:
+            head = (await gateway.status()).head_seq
+            after = max(0, head - lines)
+            while True:
+                answer = await gateway.outbox(after=after)
+                for row in answer.entries:
+                    emit_json_line(row) if as_json else _print_entry(row)
+                after = answer.next
+                if after >= answer.head and not follow:
+                    return
+                if after >= answer.head:
+                    await asyncio.sleep(_TAIL_EVERY_S)
+
+    wait(work())
+
+
+def _print_entry(row: "OutboxRow") -> None:
+    from outbox.envelope import decode_event
+
+    event = decode_event(bytes(row.event))
+    to = row.header.to if isinstance(row.header.to, str) else ",".join(row.header.to)
+    what = f"{row.seq:>8} {event.created_at} {event.kind:<11} {event.event_id}"
+    about = f" about {event.corr_id}" if event.corr_id is not None else ""
+    who = f" {event.source_agent_id}->{event.to_agent_id}" if event.to_agent_id is not None else ""
+    click.echo(f"{what}{who}{about} to {to or '-'}")
+    sys.stdout.flush()
+
+
+@outbox.command()
+@as_json
+@click.pass_context
+def verify(context: click.Context, *, as_json: bool) -> None:
+    """Walk the whole chain and check every signature; the gateway may run meanwhile."""
+    from outbox.reader import JournalReader
+
+    home = current_home(context)
+    key = node_key(home)
+    reader = JournalReader.open(home.journal)
+    try:
+        with click.progressbar(
+            length=reader.head().seq, label="verifying", file=sys.stderr, hidden=not sys.stderr.isatty()
+        ) as bar:
+            head = reader.verify(key.public.verify, None, lambda seq, _: bar.update(seq - bar.pos))
+    finally:
+        reader.close()
+    if as_json:
+        emit_json(
+            {"node": reader.identity().node, "epoch": head.epoch, "seq": head.seq, "hash": head.hash.hex()}
+        )
+    else:
+        click.echo(f"{head.seq} entries of {reader.identity().node} hold together; head {head.hash.hex()}")
+
+
+@click.group()
+def dead() -> None:
+    """Dead letters."""
+
+
+@dead.command("list")
+@click.option("--limit", type=click.IntRange(1, 1_000), default=100, show_default=True)
+@as_json
+@click.pass_context
+def list_dead(context: click.Context, *, limit: int, as_json: bool) -> None:
+    """What this node gave up, newest first."""
+
+    async def work() -> None:
+        async with operator(context) as gateway:
+            rows = await gateway.dead(limit=limit)
+        if as_json:
+            emit_json(rows)
+            return
+        shown = [
+            (
+                row.event_id,
+                row.sender,
+                row.recipient,
+                row.node,
+                row.attempt,
+                row.error,
+                moment(row.dead_at_ms),
+            )
+            for row in rows
+        ]
+        columns = ("event", "from", "to", "node", "attempts", "why", "given up")
+        table(columns, shown, empty="no dead letters")
+
+    wait(work())
+
+
+COMMANDS = (trace, outbox, dead)

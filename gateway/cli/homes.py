@@ -1,0 +1,71 @@
+"""Which home a command works on, and how it speaks to its gateway."""
+
+import os
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from gateway.errors import HomeError
+
+if TYPE_CHECKING:
+    from auth.keys import SigningKey
+    from gateway.client import GatewayClient
+    from gateway.home import Home
+
+_Result = TypeVar("_Result")
+
+AGENT_VARIABLE = "GATEWAY_AGENT"
+
+
+def home_of(path: Path | None) -> "Home":
+    """The home of a path, or of the environment. It need not exist."""
+    from gateway.home import Home
+
+    environ = dict(os.environ)
+    if path is not None:
+        environ["GATEWAY_HOME"] = str(path)
+    return Home.of(environ)
+
+
+def current_home(context: click.Context) -> "Home":
+    """The home that ``--home`` or the environment names."""
+    return home_of(context.find_root().obj)
+
+
+def operator(context: click.Context) -> "GatewayClient":
+    """The gateway of the home, as its operator over the Unix socket."""
+    from gateway.client import GatewayClient
+
+    return GatewayClient.of_home(current_home(context))
+
+
+def speaker(context: click.Context, agent: str) -> "GatewayClient":
+    """The gateway of the home as an agent, by its token; without a token file as its operator.
+
+    Raises InvalidId, HomeError.
+    """
+    from gateway.client import GatewayClient
+    from outbox.ids import agent_id
+
+    home, name = current_home(context), agent_id(agent)
+    return GatewayClient.of_home(home, name if home.token(name).exists() else None)
+
+
+def node_key(home: "Home") -> "SigningKey":
+    """The key of a home that has one; none is made. Raises HomeError and the keyring's errors."""
+    from auth.keyring import KeyName, Keyring
+    from gateway.clock import Clock
+
+    home.check()
+    if not (home.keys / f"{KeyName.NODE}.key").exists():
+        raise HomeError(f"{home.root} has no node key", hint="restore keys/ from a backup")
+    return Keyring(home.keys).node_key(Clock().entropy)
+
+
+def wait(work: Coroutine[Any, Any, _Result]) -> _Result:
+    """Run a command's asynchronous part."""
+    import asyncio
+
+    return asyncio.run(work)

@@ -1,0 +1,72 @@
+"""``invite``, ``invites list|revoke``: letting other machines in."""
+
+import click
+
+from gateway.cli.homes import operator, wait
+from gateway.cli.options import as_json, duration
+from gateway.cli.output import emit_json, note, table
+
+
+@click.command()
+@click.argument("node", required=False)
+@click.option("--ttl", type=duration, metavar="DURATION", help="How long it can be used (default 15m).")
+@click.option("--node-key", metavar="JKT", help="Only the node with this key thumbprint may use it.")
+@as_json
+@click.pass_context
+def invite(
+    context: click.Context, *, node: str | None, ttl: int | None, node_key: str | None, as_json: bool
+) -> None:
+    """Invite one machine: prints a single-use join code, for the node NODE if one is named."""
+
+    async def work() -> None:
+        async with operator(context) as gateway:
+            ttl_s = max(1, ttl // 1000) if ttl is not None else None
+            made = await gateway.invite(node, ttl_s=ttl_s, key_thumbprint=node_key)
+        if as_json:
+            emit_json(made)
+            return
+        click.echo(made.join_code)
+        note(f"invite {made.invite_id} is good for one machine until {made.expires_at}; keep the code secret")
+        note("there: gateway join --invite -   (and paste it)")
+
+    wait(work())
+
+
+@click.group()
+def invites() -> None:
+    """Invites of this node."""
+
+
+@invites.command("list")
+@as_json
+@click.pass_context
+def list_invites(context: click.Context, *, as_json: bool) -> None:
+    """All invites, newest first; never their secrets."""
+
+    async def work() -> None:
+        async with operator(context) as gateway:
+            rows = await gateway.invites()
+        if as_json:
+            emit_json(rows)
+            return
+        shown = [(row.invite_id, row.status, row.node, row.created_at, row.expires_at) for row in rows]
+        table(("invite", "status", "node", "created", "expires"), shown, empty="no invites")
+
+    wait(work())
+
+
+@invites.command()
+@click.argument("invite_id")
+@click.pass_context
+def revoke(context: click.Context, *, invite_id: str) -> None:
+    """Take an invite back."""
+
+    async def work() -> None:
+        async with operator(context) as gateway:
+            await gateway.revoke_invite(invite_id)
+        note(f"{invite_id} is revoked")
+
+    wait(work())
+
+
+COMMANDS = (invite, invites)

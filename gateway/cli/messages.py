@@ -1,0 +1,212 @@
+"""``send``, ``reply``, ``inbox``, ``watch``: speaking as an agent."""
+
+import sys
+from contextlib import aclosing
+from typing import TYPE_CHECKING, BinaryIO
+
+import click
+
+from gateway.cli.exits import Exit
+from gateway.cli.homes import speaker, wait
+from gateway.cli.options import as_agent, as_json, as_json_lines, duration
+from gateway.cli.output import emit_json, emit_json_line, moment, note, table, text_of
+from gateway.plaintext import plain
+
+if TYPE_CHECKING:
+    from gateway.api.answers import SentAnswer
+    from gateway.api.rows import InboxRow
+    from gateway.client import AgentClient
+    from gateway.client.agent import Level
+    from gateway.trace import EventTrace
+
+_TEXT = click.argument("text", required=False)
+_FILE = click.option("--file", "file", type=click.File("rb"), help="Read the text from a file.")
+
+
+def _body(text: str | None, file: BinaryIO | None) -> str:
+    """The text of a message: argument, file, or stdin for ``-`` and for a pipe."""
+    if text is not None and file is not None:
+        raise click.UsageError("give a text or --file, not both")
+    if file is not None:
+        raw = file.read()
+    elif text is None and sys.stdin.isatty():
+        raise click.UsageError("no text: give it as an argument, with --file, or on stdin")
+    elif text is None or text == "-":
+        raw = sys.stdin.buffer.read()
+    else:
+        return text
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        raise click.UsageError("the text is not UTF-8") from None
+
+
+@click.command()
+@click.argument("to")
+@_TEXT
+@_FILE
+@as_agent
+@click.option("--thread", help="Conversation to put it in.")
+@click.option("--priority", type=click.IntRange(0, 4), help="0 critical … 2 normal … 4 low.")
+@click.option("--type", "type_", help="Application type.")
+@click.option("--id", "id_", help="Idempotency key: the same one sends once.")
+@click.option("--expires", type=duration, metavar="DURATION", help="Give up after so long (default 7d).")
+@click.option("--wait-for", type=click.Choice(["accepted", "processed", "reply"]), help="Wait until then.")
+@click.option(
+    "--timeout", type=duration, metavar="DURATION", default="30s", show_default=True, help="How long to wait."
+)
+@as_json
+@click.pass_context
+def send(
+    context: click.Context,
+    *,
+    to: str,
+    text: str | None,
+    file: BinaryIO | None,
+    agent: str,
+    thread: str | None,
+    priority: int | None,
+    type_: str | None,
+    id_: str | None,
+    expires: int | None,
+    wait_for: "Level | None",
+    timeout: int,
+    as_json: bool,
+) -> int:
+    """Send TEXT (or stdin) to an agent: NAME or NAME@NODE. Prints the event's id."""
+    body = _body(text, file)
+
+    async def work() -> int:
+        async with speaker(context, agent) as gateway:
+            me = gateway.agent(agent)
+            sent = await me.send(
+                to, body, type=type_, thread=thread, priority=priority, expires_in_ms=expires, id=id_
+            )
+            if not as_json:
+                click.echo(sent.event_id)
+                note(_sent(sent))
+            if wait_for is None:
+                if as_json:
+                    emit_json(sent)
+                return Exit.OK
+            reached = await me.wait_for(sent.event_id, wait_for, timeout / 1000)
+            answer = await _answer(me, reached) if wait_for == "reply" else None
+        return _report(sent, reached, answer, as_json=as_json)
+
+    return wait(work())
+
+
+def _sent(sent: "SentAnswer") -> str:
+    if sent.to.node is None:
+        return f"{sent.to.agent} has no owner: it is a dead letter already"
+    again = " (sent before under this id)" if sent.duplicate else ""
+    return f"to {sent.to.agent} at {sent.to.node}, thread {sent.thread_id}{again}"
+
+
+async def _answer(me: "AgentClient", reached: "EventTrace") -> "InboxRow | None":
+    rows = await me.inbox(done=True, limit=1_000)
+    return next((row for row in rows if row.corr_id == reached.event_id and row.kind == "reply"), None)
+
+
+def _report(sent: "SentAnswer", reached: "EventTrace", answer: "InboxRow | None", *, as_json: bool) -> int:
+    failed = reached.state == "dead_letter" or any(step.outcome == "failed" for step in reached.steps)
+    if as_json:
+        emit_json({"sent": sent, "trace": reached, "reply": answer})
+    elif answer is not None:
+        click.echo(plain(text_of(answer.payload), layout=True))
+    else:
+        note(f"{reached.state}{': ' + reached.steps[-1].error if reached.steps[-1].error else ''}")
+    return Exit.FAILED if failed else Exit.OK
+
+
+@click.command()
+@click.argument("event")
+@_TEXT
+@_FILE
+@as_agent
+@click.option("--id", "id_", help="Idempotency key: the same one replies once.")
+@as_json
+@click.pass_context
+def reply(
+    context: click.Context,
+    *,
+    event: str,
+    text: str | None,
+    file: BinaryIO | None,
+    agent: str,
+    id_: str | None,
+    as_json: bool,
+) -> None:
+    """Answer EVENT of the inbox with TEXT (or stdin); its turn is done with it."""
+    body = _body(text, file)
+
+    async def work() -> None:
+        async with speaker(context, agent) as gateway:
+            sent = await gateway.agent(agent).reply(event, body, id=id_)
+        if as_json:
+            emit_json(sent)
+            return
+        click.echo(sent.event_id)
+        note(_sent(sent))
+
+    wait(work())
+
+
+@click.command()
+@as_agent
+@click.option("--all", "done", is_flag=True, help="Finished ones too.")
+@click.option("--limit", type=click.IntRange(1, 1_000), default=100, show_default=True)
+@as_json
+@click.pass_context
+def inbox(context: click.Context, *, agent: str, done: bool, limit: int, as_json: bool) -> None:
+    """Look at an agent's inbox; looking acknowledges nothing."""
+
+    async def work() -> None:
+        async with speaker(context, agent) as gateway:
+            rows = await gateway.agent(agent).inbox(done=done, limit=limit)
+        if as_json:
+            emit_json(rows)
+            return
+        shown = [
+            (
+                row.event_id,
+                row.kind,
+                _sender(row),
+                row.state,
+                moment(row.accepted_at_ms),
+                text_of(row.payload),
+            )
+            for row in rows
+        ]
+        columns = ("event", "kind", "from", "state", "accepted", "text")
+        table(columns, shown, empty=f"nothing for {agent}" if done else f"nothing open for {agent}")
+
+    wait(work())
+
+
+@click.command()
+@as_agent
+@as_json_lines
+@click.pass_context
+def watch(context: click.Context, *, agent: str, as_json: bool) -> None:
+    """Show what comes for an agent, as it comes, until interrupted; acknowledges nothing."""
+
+    async def work() -> None:
+        async with speaker(context, agent) as gateway, aclosing(gateway.agent(agent).watch()) as rows:
+            async for row in rows:
+                if as_json:
+                    emit_json_line(row)
+                else:
+                    click.echo(
+                        plain(f"{row.event_id} {_sender(row)}: ") + plain(text_of(row.payload), layout=True)
+                    )
+                    sys.stdout.flush()
+
+    wait(work())
+
+
+def _sender(row: "InboxRow") -> str:
+    return f"{row.sender or '-'}@{row.from_node}"
+
+
+COMMANDS = (send, reply, inbox, watch)

@@ -1,0 +1,155 @@
+"""``init``, ``join``, ``run``, ``demo``: making a node and running it."""
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gateway.cli.homes import current_home, wait
+from gateway.cli.options import as_json
+from gateway.cli.output import emit_json, note
+
+if TYPE_CHECKING:
+    from gateway.app import Gateway
+    from gateway.home import Home
+
+
+def _settings(port: int | None, public: tuple[str, ...], local_port: int | None) -> dict[str, object]:
+    given = {"listen.port": port, "local.port": local_port, "public.endpoints": list(public) or None}
+    return {key: value for key, value in given.items() if value is not None}
+
+
+_PORT = click.option(
+    "--port", type=click.IntRange(0, 65535), help="Where peers reach this node (default 7420; 0: any)."
+)
+_LOCAL_PORT = click.option(
+    "--local-port", type=click.IntRange(0, 65535), help="Loopback port for agents, beside the Unix socket."
+)
+_PUBLIC = click.option(
+    "--public", multiple=True, metavar="URL", help="How others reach this node; repeatable."
+)
+
+
+@click.command()
+@click.argument("node")
+@_PORT
+@_PUBLIC
+@_LOCAL_PORT
+@as_json
+@click.pass_context
+def init(
+    context: click.Context,
+    *,
+    node: str,
+    port: int | None,
+    public: tuple[str, ...],
+    local_port: int | None,
+    as_json: bool,
+) -> None:
+    """Found a mesh: make the home of its first node, named NODE."""
+    from gateway.clock import Clock
+    from gateway.founding import found
+    from outbox.ids import node_id
+
+    home = current_home(context)
+    founded = found(home, node_id(node), Clock(), _settings(port, public, local_port))
+    if as_json:
+        emit_json(founded)
+        return
+    click.echo(f"node {founded.node} of mesh {founded.mesh}")
+    note(f"home: {home.root}\nnext: gateway run, then gateway invite NODE for each other machine")
+
+
+@click.command()
+@click.option(
+    "--invite",
+    required=True,
+    envvar="GATEWAY_INVITE",
+    metavar="CODE|-|@FILE",
+    help="The join code; - reads it from stdin, @FILE from a file (default: $GATEWAY_INVITE).",
+)
+@click.option("--node", help="This node's name, if the invite names none.")
+@click.option(
+    "--allow-plain", is_flag=True, help="Accept plain http inside a tailnet or tunnel that encrypts."
+)
+@_PORT
+@_PUBLIC
+@_LOCAL_PORT
+@as_json
+@click.pass_context
+def join(
+    context: click.Context,
+    *,
+    invite: str,
+    node: str | None,
+    allow_plain: bool,
+    port: int | None,
+    public: tuple[str, ...],
+    local_port: int | None,
+    as_json: bool,
+) -> None:
+    """Join a mesh: make the home of a node that was invited. May be repeated until it succeeds."""
+    from auth.joincodes import decode_join_code
+    from gateway.clock import Clock
+    from gateway.joining import join as join_mesh
+    from outbox.ids import node_id
+
+    code = decode_join_code(_code(invite), allow_plain=allow_plain)
+    name = node_id(node) if node is not None else None
+    home = current_home(context)
+    joined = wait(join_mesh(home, code, name, Clock(), _settings(port, public, local_port)))
+    if as_json:
+        emit_json(joined)
+        return
+    click.echo(f"node {joined.node} of mesh {joined.mesh}")
+    note(f"home: {home.root}\nnext: gateway run, then gateway agent add NAME")
+
+
+def _code(invite: str) -> str:
+    """A code from stdin or a file stays out of the list of processes and the shell's history."""
+    if invite == "-":
+        if sys.stdin.isatty():
+            note("paste the join code, then a new line")
+        return sys.stdin.readline()
+    if invite.startswith("@"):
+        try:
+            return Path(invite[1:]).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise click.BadParameter(f"cannot read {invite[1:]}: {error}", param_hint="--invite") from None
+    return invite
+
+
+@click.command()
+@_PORT
+@_LOCAL_PORT
+@click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]))
+@click.pass_context
+def run(context: click.Context, *, port: int | None, local_port: int | None, log_level: str | None) -> None:
+    """Run the gateway of this home until SIGINT or SIGTERM."""
+    from gateway.app import run as run_gateway
+    from gateway.clock import Clock
+    from gateway.config import load
+
+    home = current_home(context)
+    flags = {"listen.port": port, "local.port": local_port, "log.level": log_level}
+    loaded = load(home.config, os.environ, flags)
+    run_gateway(home, loaded.config, Clock(), lambda gateway: _ready(home, gateway))
+
+
+def _ready(home: "Home", gateway: "Gateway") -> None:
+    where = ", ".join(gateway.reach.endpoints) or "nothing; this node only dials"
+    note(f"ready: peers reach {where}; agents reach {home.socket}")
+
+
+@click.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
+@click.pass_context
+def demo(context: click.Context) -> int:
+    """Run three gateways on this machine, let agents talk, kill one, and report on it all."""
+    from gateway.demo import run as run_demo
+
+    return int(run_demo(context.args))
+
+
+COMMANDS = (init, join, run, demo)

@@ -1,0 +1,72 @@
+"""What commands print: data to stdout, everything else to stderr; strangers' text through the escaper."""
+
+import sys
+from collections.abc import Iterable, Sequence
+
+import click
+import msgspec
+
+from gateway.plaintext import one_line, plain
+
+_CELL = 80
+_WIDE = 200
+
+
+def emit_json(record: object) -> None:
+    """One JSON document."""
+    click.echo(msgspec.json.format(msgspec.json.encode(record), indent=2).decode())
+
+
+def emit_json_line(record: object) -> None:
+    """One JSON document on one line, at once."""
+    click.echo(msgspec.json.encode(record).decode())
+    sys.stdout.flush()
+
+
+def note(text: str) -> None:
+    """A line for people, to stderr."""
+    click.echo(plain(text, layout=True), err=True)
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, empty: str) -> None:
+    """A table on stdout; with no row, ``empty`` on stderr. A program's pipe gets wide lines, uncut."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    shown = [[cell(value) for value in row] for row in rows]
+    if not shown:
+        note(empty)
+        return
+    made = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, show_header=any(columns))
+    for name in columns:
+        made.add_column(name, overflow="fold")
+    for cells in shown:
+        made.add_row(*(Text(text) for text in cells))
+    Console(width=None if sys.stdout.isatty() else _WIDE, highlight=False).print(made)
+
+
+def cell(value: object) -> str:
+    """One value as one line of harmless text."""
+    match value:
+        case None | "":
+            return "-"
+        case bool():
+            return "yes" if value else "no"
+        case _:
+            return one_line(str(value), _CELL)
+
+
+def moment(at_ms: int | None) -> str:
+    """A time for people: RFC 3339, UTC."""
+    from outbox.timestamps import rfc3339
+
+    return "-" if at_ms is None else rfc3339(at_ms)
+
+
+def text_of(payload: bytes) -> str:
+    """A payload for people: its text, else its JSON."""
+    content = msgspec.json.decode(payload)
+    text = content.get("text") if isinstance(content, dict) else content
+    return text if isinstance(text, str) else bytes(payload).decode()

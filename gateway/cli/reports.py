@@ -1,0 +1,128 @@
+"""``collect``, ``report``: from outboxes to the SLA incident report."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from gateway.cli.homes import current_home, home_of, node_key
+from gateway.cli.options import as_json, duration, moment
+from gateway.cli.output import emit_json, note
+
+_LAKE = click.option(
+    "--lake", type=click.Path(path_type=Path, file_okay=False), required=True, help="Directory of events."
+)
+
+
+@click.command()
+@_LAKE
+@click.option(
+    "--home",
+    "homes",
+    multiple=True,
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    help="A node's home on this machine; repeatable (default: the current one).",
+)
+@as_json
+@click.pass_context
+def collect(context: click.Context, *, lake: Path, homes: tuple[Path, ...], as_json: bool) -> None:
+    """Add what is new in each outbox to the lake, verified. May be repeated at any time."""
+    from gateway.clock import Clock
+    from gateway.collector import collect as collect_outbox
+    from gateway.lake import Lake
+    from outbox.reader import JournalReader
+
+    done = {}
+    for home in [home_of(path) for path in homes] or [current_home(context)]:
+        key = node_key(home)
+        reader = JournalReader.open(home.journal)
+        try:
+            stream = reader.identity()
+            collected = collect_outbox(
+                reader.read,
+                Lake(lake),
+                stream,
+                key.public.verify,
+                now_ms=Clock().wall_ms(),
+                progress=lambda _: None,
+            )
+        finally:
+            reader.close()
+        done[stream.node] = {
+            "events": collected.rows,
+            "head": collected.head.seq,
+            "flagged": collected.flagged,
+        }
+        if not as_json:
+            click.echo(f"{stream.node}: {collected.rows} new events, up to {collected.head.seq}")
+    if as_json:
+        emit_json(done)
+
+
+@click.command()
+@_LAKE
+@click.option(
+    "--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Where to write it."
+)
+@click.option(
+    "--as-of", type=moment, metavar="TIME", help="The moment at which promises are judged (default: now)."
+)
+@click.option(
+    "--accept-sla",
+    type=duration,
+    metavar="DURATION",
+    help="A message is on the other disk within (default 1m).",
+)
+@click.option(
+    "--process-sla", type=duration, metavar="DURATION", help="Its turn is done within (default 5m)."
+)
+@as_json
+@click.pass_context
+def report(
+    context: click.Context,
+    *,
+    lake: Path,
+    out: Path,
+    as_of: int | None,
+    accept_sla: int | None,
+    process_sla: int | None,
+    as_json: bool,
+) -> None:
+    """Judge every delivery in the lake: incidents, latencies, an HTML report. Needs Spark and Java."""
+    import platformdirs
+    from msgspec.structs import replace
+
+    from gateway.clock import Clock
+    from spark.job import run as run_job
+    from spark.sla import DEFAULTS
+
+    del context
+    thresholds = {
+        kind: replace(
+            promised,
+            accept_ms=accept_sla or promised.accept_ms,
+            process_ms=(process_sla or promised.process_ms) if promised.process_ms is not None else None,
+        )
+        for kind, promised in DEFAULTS.items()
+    }
+    summary = run_job(
+        lake,
+        out,
+        as_of if as_of is not None else Clock().wall_ms(),
+        progress=_show_progress,
+        cache=platformdirs.user_cache_path("gateway-mesh"),
+        thresholds=thresholds,
+    )
+    if as_json:
+        emit_json(summary)
+        return
+    click.echo(out / "report.html")
+    note(f"{summary.open_incidents} open incidents; tables and incidents.json are in {out}")
+
+
+def _show_progress(what: str, done: int, total: int) -> None:
+    if sys.stderr.isatty():
+        note(f"[{done}/{total}] {what}")
+
+
+COMMANDS = (collect, report)

@@ -1,0 +1,63 @@
+"""Bodies: what is read, and what is refused before anything is done."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.endpoints.bodies import AckBody, EnqueueBody, InviteBody, decode, text_payload
+from gateway.endpoints.errors import BadRequest
+from outbox.limits import JSON_DEPTH_MAX
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=10,
+)
+
+
+@given(JSON)
+def test_any_payload_is_carried_byte_for_byte(payload: object) -> None:
+    raw = json.dumps(payload)
+    if "\\ud8" in raw or "Infinity" in raw:
+        return
+    body = decode(b'{"to":"bob","envelope":{"payload":' + raw.encode() + b"}}", EnqueueBody)
+    assert body.envelope is not None
+    assert bytes(body.envelope.payload) == raw.encode()
+
+
+@given(st.binary(max_size=60))
+def test_any_bytes_are_a_body_or_a_bad_request(raw: bytes) -> None:
+    try:
+        decode(raw, AckBody)
+    except BadRequest as error:
+        assert error.code == "invalid_request"
+
+
+def test_depth_is_counted_outside_strings() -> None:
+    deep = b"[" * (JSON_DEPTH_MAX - 2) + b"]" * (JSON_DEPTH_MAX - 2)
+    shallow = json.dumps({"to": "bob", "text": '[{"\\' * 500}).encode()
+    assert decode(b'{"to":"b","envelope":{"payload":' + deep + b"}}", EnqueueBody).to == "b"
+    assert decode(shallow, EnqueueBody).to == "bob"
+    with pytest.raises(BadRequest, match="nested deeper"):
+        decode(b'{"to":"b","envelope":{"payload":[[[' + deep + b"]]]}}", EnqueueBody)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b'{"ttlSeconds":0}',
+        b'{"ttlSeconds":700000}',
+        b'{"keyThumbprint":"short"}',
+        b'{"keyThumbprint":"' + b"a" * 43 + b'\\n"}',
+        b'{"ttl":5}',
+    ],
+)
+def test_bounds_of_an_invite(raw: bytes) -> None:
+    with pytest.raises(BadRequest):
+        decode(raw, InviteBody)
+
+
+def test_a_text_is_a_payload() -> None:
+    assert json.loads(bytes(text_payload('a"\n'))) == {"text": 'a"\n'}

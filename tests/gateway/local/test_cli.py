@@ -1,0 +1,265 @@
+"""The command line: exit codes, outputs, and the ten-line walk-through as real processes."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gateway.cli import main
+from gateway.cli.exits import Exit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.gateway.local.conftest import LocalNode
+
+GATEWAY = Path(sys.executable).with_name("gateway")
+
+
+async def command(node: "LocalNode", *words: str, text: str = "", **env: str) -> tuple[int, str, str]:
+    """Run a real process against a running node."""
+    environ = os.environ | {"GATEWAY_HOME": str(node.home.root), "NO_COLOR": "1"} | env
+    environ["XDG_RUNTIME_DIR"] = str(node.home.runtime.parent)
+    process = await asyncio.create_subprocess_exec(
+        str(GATEWAY),
+        *words,
+        env=environ,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    async with asyncio.timeout(30):
+        out, err = await process.communicate(text.encode())
+    assert process.returncode is not None
+    return process.returncode, out.decode(), err.decode()
+
+
+@pytest.fixture
+def home(short_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An environment in which nothing runs."""
+    for name in [name for name in os.environ if name.startswith("GATEWAY_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("GATEWAY_HOME", str(short_dir / "home"))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(short_dir))
+    return short_dir / "home"
+
+
+def test_help_loads_nothing_heavy() -> None:
+    code = (
+        "import sys; from gateway.cli import main; main(['--help']);"
+        "print([m for m in ('asyncio','httpx','websockets','starlette','rich','sqlite3','pyspark') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+    for name in ("init", "run", "invite", "join", "send", "inbox", "trace", "doctor", "demo"):
+        assert f"\n  {name} " in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["--version"], Exit.OK),
+        (["colour"], Exit.USAGE),
+        (["send"], Exit.USAGE),
+        (["inbox"], Exit.USAGE),
+        (["init", "Not A Name"], Exit.USAGE),
+        (["invite", "--ttl", "soon"], Exit.USAGE),
+        (["send", "bob", "x", "--as", "JEN"], Exit.USAGE),
+        (["join", "--invite", "ansj1_nonsense"], Exit.REFUSED),
+        (["join", "--invite", "@/does/not/exist"], Exit.USAGE),
+        (["status"], Exit.UNREACHABLE),
+        (["outbox", "verify"], Exit.FAILED),
+        (["doctor"], Exit.FAILED),
+    ],
+)
+def test_exit_codes_without_a_gateway(home: Path, words: list[str], code: Exit) -> None:
+    assert main(words) == code
+    assert not home.exists(), "nothing is made by looking"
+
+
+def test_an_error_says_what_why_and_what_to_do(home: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    main(["status"])
+    out, err = capfd.readouterr()
+    lines = err.splitlines()
+    assert out == ""
+    assert [line.split(":")[0].strip() for line in lines] == ["gateway", "why", "do"]
+    assert "gateway run" in lines[2]
+
+
+def test_init_makes_a_home_once(home: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["init", "vps", "--port", "0", "--json"]) == Exit.OK
+    made = json.loads(capfd.readouterr().out)
+    assert (made["node"], made["home"]) == ("vps", str(home))
+    assert main(["init", "vps"]) == Exit.FAILED
+    assert main(["outbox", "verify"]) == Exit.OK
+    assert "0 entries of vps" in capfd.readouterr().out
+
+
+async def test_send_inbox_reply_and_trace(node: "LocalNode") -> None:
+    hostile = "hello \x1b[31mred\u202e"
+    code, event, _ = await command(node, "send", "bob", "--as", "jen", text=hostile)
+    assert code == Exit.OK
+    event = event.strip()
+    code, out, _ = await command(node, "inbox", GATEWAY_AGENT="bob")
+    assert code == Exit.OK
+    assert event in out
+    assert "\\x1b[31mred\\u202e" in out
+    assert "\x1b" not in out
+    code, out, _ = await command(node, "inbox", "--as", "bob", "--json")
+    assert json.loads(out)[0]["payload"] == {"text": hostile}
+    code, out, _ = await command(node, "reply", event, "yes", "--as", "bob", "--json")
+    assert (code, json.loads(out)["to"]) == (Exit.OK, {"agent": "jen", "node": "vps"})
+    code, out, err = await command(node, "trace", event)
+    assert code == Exit.OK
+    assert [line.split()[0] for line in out.splitlines()[2:]] == [
+        "emitted",
+        "accepted",
+        "engaged",
+        "replied",
+        "processed",
+    ]
+    assert "replied" in err
+    code, out, _ = await command(node, "outbox", "tail", "--json")
+    assert [json.loads(line)["seq"] for line in out.splitlines()] == [1, 2, 3, 4, 5]
+
+
+async def test_send_waits_and_says_when_it_stays_queued(node: "LocalNode") -> None:
+    async def answer() -> None:
+        async with node.client() as gateway, gateway.agent("bob").turns("s") as turns:
+            await (await anext(turns)).reply("42")
+            await (await anext(turns)).failed("tired")
+
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(answer())
+        code, out, _ = await command(node, "send", "bob", "?", "--as", "jen", "--wait-for", "reply")
+        assert (code, out.splitlines()[1]) == (Exit.OK, "42")
+        code, out, err = await command(node, "send", "bob", "?", "--as", "jen", "--wait-for", "processed")
+        assert (code, "tired" in err) == (Exit.FAILED, True)
+    code, out, err = await command(
+        node, "send", "bob", "?", "--as", "jen", "--wait-for", "processed", "--timeout", "10ms"
+    )
+    assert (code, out.startswith("evt_"), "stays queued" in err) == (Exit.TIMED_OUT, True, True)
+
+
+async def test_refusals_and_nothing_found(node: "LocalNode") -> None:
+    code, out, err = await command(node, "send", "bobb", "x", "--as", "jen")
+    assert (code, out) == (Exit.REFUSED, "")
+    assert "did you mean bob?" in err
+    assert (await command(node, "trace", "evt_" + "0" * 32))[0] == Exit.NOTHING
+    assert (await command(node, "reply", "evt_" + "0" * 32, "x", "--as", "bob"))[0] == Exit.NOTHING
+    node.home.token(node.reader.agents()[0].name).write_text("gwt_wrong\n")
+    assert (await command(node, "inbox", "--as", "bob"))[0] == Exit.REFUSED
+
+
+async def test_reads_have_a_json_form(node: "LocalNode") -> None:
+    for words in (
+        ["status"],
+        ["nodes"],
+        ["agents"],
+        ["invites", "list"],
+        ["dead", "list"],
+        ["inbox", "--as", "jen"],
+    ):
+        code, out, _ = await command(node, *words, "--json")
+        assert code == Exit.OK
+        json.loads(out)
+        code, out, _ = await command(node, *words)
+        assert code == Exit.OK
+
+
+async def test_watch_follows_and_an_interrupt_is_130(node: "LocalNode") -> None:
+    environ = os.environ | {"GATEWAY_HOME": str(node.home.root), "GATEWAY_AGENT": "bob"}
+    environ["XDG_RUNTIME_DIR"] = str(node.home.runtime.parent)
+    watching = await asyncio.create_subprocess_exec(
+        str(GATEWAY), "watch", "--json", env=environ, stdout=subprocess.PIPE
+    )
+    assert watching.stdout is not None
+    line = asyncio.ensure_future(watching.stdout.readline())
+    async with node.client() as gateway, asyncio.timeout(20):
+        while not line.done():
+            await gateway.agent("jen").send("bob", "look")
+            await asyncio.wait({line}, timeout=0.1)
+    assert json.loads(await line)["payload"] == {"text": "look"}
+    watching.send_signal(signal.SIGINT)
+    async with asyncio.timeout(10):
+        assert await watching.wait() == Exit.INTERRUPTED
+
+
+# --- the walk-through, with nothing but the command
+
+
+@pytest.fixture
+def walk(short_dir: Path) -> "Iterator[Walk]":
+    started = Walk(short_dir)
+    yield started
+    started.stop()
+
+
+class Walk:
+    """Two homes, two gateways, real processes."""
+
+    def __init__(self, place: Path) -> None:
+        self._place = place
+        self._running: list[subprocess.Popen[str]] = []
+
+    def environ(self, name: str) -> dict[str, str]:
+        return os.environ | {"GATEWAY_HOME": str(self._place / name), "XDG_RUNTIME_DIR": str(self._place)}
+
+    def do(self, name: str, *words: str, text: str | None = None) -> str:
+        done = subprocess.run(
+            [str(GATEWAY), *words],
+            env=self.environ(name),
+            input=text if text is not None else "",
+            capture_output=True,
+            text=True,
+            timeout=40,
+            check=False,
+        )
+        assert done.returncode == 0, (words, done.stdout, done.stderr)
+        return done.stdout.strip()
+
+    def run(self, name: str) -> None:
+        process = subprocess.Popen(
+            [str(GATEWAY), "run"], env=self.environ(name), stderr=subprocess.PIPE, text=True
+        )
+        self._running.append(process)
+        assert process.stderr is not None
+        for line in process.stderr:
+            if line.startswith("ready:"):
+                return
+        raise AssertionError("it never became ready")
+
+    def stop(self) -> None:
+        for process in self._running:
+            process.terminate()
+            process.communicate(timeout=20)
+
+
+def test_two_nodes_by_the_commands_of_the_readme(walk: Walk) -> None:
+    walk.do("a", "init", "vps", "--port", "0")
+    walk.run("a")
+    code = walk.do("a", "invite", "lab")
+    walk.do("b", "join", "--invite", "-", "--port", "0", text=code + "\n")
+    walk.run("b")
+    walk.do("a", "agent", "add", "jen")
+    walk.do("b", "agent", "add", "bob")
+    event = ""
+    for _ in range(200):
+        if any(row["name"] == "bob" and row["node"] for row in json.loads(walk.do("a", "agents", "--json"))):
+            event = walk.do("a", "send", "bob", "hello", "--as", "jen", "--wait-for", "accepted")
+            break
+    assert event.startswith("evt_")
+    assert "hello" in walk.do("b", "inbox", "--as", "bob")
+    walk.do("b", "reply", event, "hi jen", "--as", "bob")
+    there = json.loads(walk.do("b", "trace", event, "--json"))
+    assert [step["stage"] for step in there["steps"]] == ["emitted", "accepted", "engaged", "replied", "processed"]
+    findings = json.loads(walk.do("a", "doctor", "--json"))
+    assert {finding["level"] for finding in findings} <= {"ok", "warn"}
+    lake = str(walk._place / "lake")
+    walk.do("a", "collect", "--lake", lake, "--home", str(walk._place / "a"), "--home", str(walk._place / "b"))

@@ -1,0 +1,158 @@
+"""Reads of the mesh and the journal, operator's routes."""
+
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+
+from auth.joincodes import decode_join_code
+from gateway.api.mesh import LinkState
+from gateway.clock import Clock
+from gateway.errors import Denied
+from gateway.trace import Stage
+from outbox.ids import AgentId
+
+if TYPE_CHECKING:
+    from tests.gateway.local.conftest import LocalNode
+
+
+async def get(node: "LocalNode", name: str, path: str, **params: str) -> tuple[int, Any]:
+    async with node.http(name) as http:
+        answer = await http.get(path, params=params)
+    return answer.status_code, answer.json()
+
+
+async def test_status_nodes_and_agents(node: "LocalNode") -> None:
+    async with node.client() as gateway:
+        status, nodes, agents = await gateway.status(), await gateway.nodes(), await gateway.agents()
+    assert (status.node, status.ready, status.agents, status.links[0].state) == ("vps", True, 2, "down")
+    assert [(row.node, row.here, row.link) for row in nodes] == [("lab", False, "down"), ("vps", True, None)]
+    assert [(row.name, row.node, row.status) for row in agents] == [
+        ("bob", "vps", "active"),
+        ("far", "lab", "active"),
+        ("gone", None, "removed"),
+        ("jen", "vps", "active"),
+    ]
+
+
+async def test_waiting_is_shown_and_not_stored(node: "LocalNode") -> None:
+    async with node.client() as gateway:
+        sent = await gateway.agent("jen").send("far", "are you there?")
+        shown = [(await gateway.trace(sent.event_id)).state]
+        node.online = True
+        node.see()
+        shown.append((await gateway.deliveries())[0].state)
+        assert len(await gateway.deliveries(state="waiting_for_link")) == 1
+        assert await gateway.deliveries(state="waiting_for_owner") == []
+        node.link = LinkState.UP
+        shown.append((await gateway.trace(sent.event_id)).state)
+        with pytest.raises(Denied):
+            await gateway.deliveries(state="lost")
+    assert shown == ["waiting_for_owner", "waiting_for_link", "emitted"]
+    row = node.reader.delivery(sent.event_id)
+    assert row is not None
+    assert (row.state, row.attempt) == ("emitted", 1)
+
+
+async def test_a_trace_shows_every_step_and_only_to_those_it_is_about(node: "LocalNode") -> None:
+    async with node.client() as gateway:
+        await gateway.add_agent("eve")
+        sent = await gateway.agent("jen").send("bob", "x")
+        await gateway.agent("bob").reply(sent.event_id, "y")
+        found = await gateway.trace(sent.event_id)
+        with pytest.raises(Denied) as refused:
+            await gateway.trace("evt_" + "0" * 32)
+        assert refused.value.wire_code == "not_found"
+    assert [step.stage for step in found.steps] == [
+        Stage.EMITTED,
+        Stage.ACCEPTED,
+        Stage.ENGAGED,
+        Stage.REPLIED,
+        Stage.PROCESSED,
+    ]
+    assert [step.seq for step in found.steps if step.seq is not None] == [1, 2, 3, 4]
+    for name, status in (("jen", 200), ("bob", 200), ("eve", 404)):
+        assert (await get(node, name, f"/v1/trace/{sent.event_id}"))[0] == status
+    assert (await get(node, "eve", "/v1/deliveries"))[1] == []
+    assert len((await get(node, "jen", "/v1/deliveries"))[1]) == 1
+
+
+async def test_dead_letters_and_their_incidents(node: "LocalNode") -> None:
+    async with node.client() as gateway:
+        sent = await gateway.agent("jen").send("gone", "x")
+        assert [row.event_id for row in await gateway.dead()] == [sent.event_id]
+        assert [(row.kind, row.subject) for row in await gateway.incidents()] == [("dead_letter", sent.event_id)]
+        assert await gateway.incidents(closed=True) == await gateway.incidents()
+
+
+async def test_the_outbox_is_read_in_pieces(node: "LocalNode") -> None:
+    async with node.client() as gateway:
+        for number in range(4):
+            await gateway.agent("jen").send("bob", f"m{number}")
+        seqs: list[int] = []
+        after, head = 0, 1
+        while after < head:
+            piece = await gateway.outbox(after=after, limit=3)
+            assert len(piece.entries) <= 3
+            seqs += [row.seq for row in piece.entries]
+            after, head = piece.next, piece.head
+        assert seqs == list(range(1, 9))
+        with pytest.raises(Denied) as refused:
+            await gateway.outbox(after=99)
+    assert refused.value.wire_code == "cursor_past_end"
+
+
+async def test_the_inbox_is_peeked_at_in_pieces(node: "LocalNode") -> None:
+    async with node.client() as gateway:
+        bob = gateway.agent("bob")
+        events = [(await gateway.agent("jen").send("bob", f"m{n}")).event_id for n in range(5)]
+        await bob.ack(events[0])
+        assert [row.event_id for row in await bob.inbox()] == events[1:]
+        assert [row.event_id for row in await bob.inbox(done=True)] == events
+        assert [row.event_id for row in await bob.inbox(limit=2)] == events[3:]
+        assert [row.event_id for row in await bob.inbox(after=events[1], limit=2)] == events[2:4]
+        assert len(await bob.inbox()) == 4, "looking acknowledges nothing"
+    for params in ({"limit": "0"}, {"limit": "x"}, {"all": "maybe"}, {"after": "evt_1"}, {"colour": "red"}):
+        assert (await get(node, "bob", "/v1/inbox", **params))[0] == 400
+
+
+async def test_a_new_agents_token_is_on_disk_and_opens_only_its_own_inbox(node: "LocalNode") -> None:
+    async with node.client() as gateway:
+        added = await gateway.add_agent("eve")
+        file = Path(added.token_file)
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        before = file.read_text()
+        for name, code in (("eve", "name_taken"), ("far", "name_taken"), ("Eve!", "invalid_id")):
+            with pytest.raises(Denied) as refused:
+                await gateway.add_agent(name)
+            assert refused.value.wire_code == code
+        assert file.read_text() == before
+        assert not node.home.token(AgentId("far")).exists()
+        assert (await get(node, "eve", "/v1/inbox"))[0] == 200
+        assert before.strip() not in repr(added)
+        async with node.http("eve") as http:
+            await gateway.remove_agent("eve")
+            assert (await http.get("/v1/inbox")).status_code == 401
+        assert not file.exists()
+        with pytest.raises(Denied) as refused:
+            await gateway.remove_agent("eve")
+        assert refused.value.wire_code == "not_found"
+
+
+async def test_invites_are_shown_once_and_listed_without_their_secret(node: "LocalNode") -> None:
+    async with node.client() as gateway:
+        made = await gateway.invite("lab", ttl_s=60)
+        code = decode_join_code(made.join_code)
+        assert (code.expected_node, code.expires_at_ms > Clock().wall_ms()) == ("lab", True)
+        listed = await gateway.invites()
+        assert [(row.invite_id, row.status, row.node) for row in listed] == [(made.invite_id, "open", "lab")]
+        assert code.token.text not in msgspec.json.encode(listed).decode()
+        await gateway.revoke_invite(made.invite_id)
+        assert [row.status for row in await gateway.invites()] == ["revoked"]
+        with pytest.raises(Denied):
+            await gateway.revoke_invite("inv_aaaaaaaaaaaaaaaa")
+        with pytest.raises(Denied) as refused:
+            await gateway.invite("Not A Name")
+    assert refused.value.wire_code == "invalid_id"

@@ -1,0 +1,49 @@
+"""What an unanswered delivery is said to wait for."""
+
+import pytest
+
+from gateway.standing import WAITING_FOR_LINK, WAITING_FOR_OWNER, standing
+from outbox.ids import AgentId, EventId, NodeId, Seq
+from outbox.records import Delivery, DeliveryState
+
+
+def row(state: DeliveryState, node: str | None = "lab") -> Delivery:
+    return Delivery(
+        event_id=EventId("evt_" + "0" * 32),
+        kind="message",
+        from_agent=AgentId("jen"),
+        to_agent=AgentId("bob"),
+        node=NodeId(node) if node is not None else None,
+        state=state,
+        seq=Seq(1),
+        thread_id="t",
+        emitted_at_ms=0,
+        created_at_ms=0,
+        expires_at_ms=1,
+        next_at_ms=None,
+    )
+
+
+@pytest.mark.parametrize("state", [DeliveryState.EMITTED, DeliveryState.RETRY_PENDING])
+@pytest.mark.parametrize(
+    ("local", "online", "linked", "shown"),
+    [
+        (False, False, False, WAITING_FOR_OWNER),
+        (False, False, True, WAITING_FOR_OWNER),
+        (False, True, False, WAITING_FOR_LINK),
+        (False, True, True, None),
+        (True, False, False, None),
+    ],
+)
+def test_waiting(state: DeliveryState, local: bool, online: bool, linked: bool, shown: str | None) -> None:
+    assert standing(row(state), local=local, online=online, linked=linked) == (shown or state)
+
+
+@pytest.mark.parametrize("state", sorted(set(DeliveryState) - {DeliveryState.EMITTED, DeliveryState.RETRY_PENDING}))
+def test_an_answered_delivery_waits_for_nothing(state: DeliveryState) -> None:
+    assert standing(row(state), local=False, online=False, linked=False) == state
+
+
+def test_without_a_node_there_is_nothing_to_wait_for() -> None:
+    found = standing(row(DeliveryState.EMITTED, None), local=False, online=False, linked=False)
+    assert found == DeliveryState.EMITTED
