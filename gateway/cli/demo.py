@@ -1,0 +1,61 @@
+"""``demo``: the whole path on one machine."""
+
+from pathlib import Path
+
+import click
+
+from gateway.cli.options import as_json
+
+
+@click.command()
+@click.option(
+    "--messages",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    metavar="FILE.jsonl",
+    help="Play your own conversation: {from, to, text, at_ms, reply_to?} a line.",
+)
+@click.option(
+    "--duration",
+    type=click.FloatRange(2, 3600),
+    default=25,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long the conversation takes.",
+)
+@click.option("--keep", is_flag=True, help="Leave the three gateways running, and say how to talk to them.")
+@click.option(
+    "--dir",
+    "directory",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Where homes, lake, report and logs go; new or empty (default: a temporary one).",
+)
+@click.option("--no-report", is_flag=True, help="Leave out the lake and the Spark job.")
+@as_json
+def demo(
+    *,
+    messages: Path | None,
+    duration: float,
+    keep: bool,
+    directory: Path | None,
+    no_report: bool,
+    as_json: bool,
+) -> int:
+    """Run three gateways on this machine, let agents talk, kill one, and judge it all.
+
+    Exit code 0 means that every promise was kept, by the journals and by the Spark report.
+    """
+    from gateway.demo.options import Options
+    from gateway.demo.run import run
+
+    options = Options(
+        messages=messages,
+        duration_ms=int(duration * 1000),
+        keep=keep,
+        directory=directory,
+        json=as_json,
+        report=not no_report,
+    )
+    return run(options)
+
+
+COMMANDS = (demo,)
