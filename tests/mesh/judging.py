@@ -5,8 +5,11 @@ with three more that need a run whose every message is meant to end well.
 """
 
 from collections.abc import Iterator
+from contextlib import ExitStack, closing
 
-from gateway.demo.facts import NodeFacts, said
+from gateway.clock import Clock
+from gateway.demo import evidence
+from gateway.demo.evidence import read_mesh
 from gateway.demo.faults import Fault, FaultKind
 from gateway.demo.invariants import (
     Mesh,
@@ -19,54 +22,17 @@ from gateway.demo.invariants import (
     check_turns,
 )
 from gateway.demo.witness import Testimony
-from outbox.chain import extend
 from outbox.delivery import settled
-from outbox.errors import BadCheckpoint, BrokenChain
 from outbox.kinds import Kind
-from outbox.limits import PAGE_BYTES_MAX, PAGE_ENTRIES_MAX
-from outbox.reader import JournalReader
 from outbox.records import DeliveryState, TurnState
-from outbox.tables import DELIVERIES, RECEIVED
 from tests.mesh.processes import Node
 
 ROWS_MAX = 100_000
 
 
-def facts_of(node: Node) -> NodeFacts:
-    """One journal, read on a connection of its own."""
-    reader = node.journal()
-    try:
-        return _facts(reader, node)
-    finally:
-        reader.close()
-
-
-def _facts(reader: JournalReader, node: Node) -> NodeFacts:
-    broken = ""
-    try:
-        reader.verify(node.key.public.verify)
-    except (BrokenChain, BadCheckpoint) as error:
-        broken = str(error)
-    head, outbox = reader.genesis(), []
-    while (page := reader.read(head, PAGE_ENTRIES_MAX, PAGE_BYTES_MAX)) is not None:
-        for entry in page.entries:
-            head = extend(head, [entry])
-            outbox.append(said(entry, head.hash))
-    return NodeFacts(
-        node=node.name,
-        outbox=tuple(outbox),
-        broken=broken,
-        received={row.event_id: row for row in reader._all(RECEIVED, "LIMIT ?", ROWS_MAX)},
-        deliveries={row.event_id: row for row in reader._all(DELIVERIES, "LIMIT ?", ROWS_MAX)},
-        cursors=reader.cursors(),
-        incidents=tuple(reader.incidents(open_only=False)),
-        quarantined=len(reader.quarantined()),
-    )
-
-
 def faults(nodes: tuple[Node, ...], testimony: Testimony) -> list[Fault]:
     """Every broken promise of a run that has come to rest."""
-    mesh: Mesh = {node.name: facts_of(node) for node in nodes}
+    mesh: Mesh = {facts.node: facts for facts in read_mesh([node.home for node in nodes], Clock())}
     return [*_faults(mesh, testimony)]
 
 
@@ -112,13 +78,8 @@ def check_agreement(mesh: Mesh) -> Iterator[Fault]:
 
 
 def at_rest(nodes: tuple[Node, ...], messages: int) -> bool:
-    """Whether so many messages were sent, all of them have ended, and every turn is done."""
-    found = [facts_of(node) for node in nodes]
-    rows = [row for facts in found for row in facts.deliveries.values()]
-    turns = [row for facts in found for row in facts.received.values()]
-    return (
-        sum(row.kind == Kind.MESSAGE for row in rows) >= messages
-        and all(settled(Kind(row.kind), row.state) for row in rows)
-        and all(row.outcome is not None for row in rows if row.kind == Kind.MESSAGE)
-        and all(row.state is TurnState.DONE for row in turns)
-    )
+    """Whether so many messages were sent, and nothing is on its way any more."""
+    with ExitStack() as stack:
+        readers = [stack.enter_context(closing(node.journal())) for node in nodes]
+        sent = [row for reader in readers for row in reader.deliveries(DeliveryState, ROWS_MAX)]
+        return sum(row.kind == Kind.MESSAGE for row in sent) >= messages and evidence.at_rest(readers)

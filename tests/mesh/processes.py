@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
 
@@ -28,15 +28,6 @@ from outbox.reader import JournalReader
 LOOK_EVERY_S = 0.02
 READY_WITHIN_S = 30.0
 DEATH_WITHIN_S = 20.0
-
-RUN = """
-import os
-from gateway import app, config
-from gateway.clock import Clock
-from gateway.home import Home
-home = Home.of(os.environ)
-app.run(home, config.load(home.config, os.environ, {}).config, Clock())
-"""
 
 _Value = TypeVar("_Value")
 
@@ -90,14 +81,14 @@ class Node:
             code = (await gateway.invite(self.name)).join_code
         await join(self.home, decode_join_code(code), None, Clock(), self.settings)
 
-    def start(self, crashpoint: str = "", *, wrap: Sequence[str] = (), **environ: str) -> None:
-        """Start the process; ``wrap`` is what it runs under."""
+    def start(self, crashpoint: str = "", **environ: str) -> None:
+        """``gateway run``, which dies at a crash point if one is named."""
         assert self.process is None, "it runs already"
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("GATEWAY_")}
         env = {**inherited, **self.env, "GATEWAY_CRASHPOINT": crashpoint, **environ}
         with self.errors.open("ab") as errors:
             self.process = subprocess.Popen(
-                [*wrap, sys.executable, "-c", RUN], env=env, stdout=errors, stderr=errors
+                [sys.executable, "-m", "gateway", "run"], env=env, stdout=errors, stderr=errors
             )
 
     async def ready(self, within_s: float = READY_WITHIN_S) -> "Node":
