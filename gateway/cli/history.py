@@ -1,6 +1,5 @@
 """``trace``, ``outbox tail|verify``, ``dead list``: what happened."""
 
-import asyncio
 import sys
 from typing import TYPE_CHECKING
 
@@ -65,6 +64,8 @@ def outbox() -> None:
 @click.pass_context
 def tail(context: click.Context, *, follow: bool, lines: int, as_json: bool) -> None:
     """The last entries."""
+
+    import asyncio
 
     async def work() -> None:
         async with operator(context) as gateway:

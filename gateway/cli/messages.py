@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 _TEXT = click.argument("text", required=False)
 _FILE = click.option("--file", "file", type=click.File("rb"), help="Read the text from a file.")
 
+_WITHIN_S = 3.0
+"""A person at a terminal is told soon that no gateway answers."""
+
 
 def _body(text: str | None, file: BinaryIO | None) -> str:
     """The text of a message: argument, file, or stdin for ``-`` and for a pipe."""
@@ -80,7 +83,14 @@ def send(
         async with speaker(context, agent) as gateway:
             me = gateway.agent(agent)
             sent = await me.send(
-                to, body, type=type_, thread=thread, priority=priority, expires_in_ms=expires, id=id_
+                to,
+                body,
+                type=type_,
+                thread=thread,
+                priority=priority,
+                expires_in_ms=expires,
+                id=id_,
+                within_s=_WITHIN_S,
             )
             if not as_json:
                 click.echo(sent.event_id)
@@ -142,7 +152,7 @@ def reply(
 
     async def work() -> None:
         async with speaker(context, agent) as gateway:
-            sent = await gateway.agent(agent).reply(event, body, id=id_)
+            sent = await gateway.agent(agent).reply(event, body, id=id_, within_s=_WITHIN_S)
         if as_json:
             emit_json(sent)
             return

@@ -1,4 +1,4 @@
-"""``init``, ``join``, ``run``, ``demo``: making a node and running it."""
+"""``init``, ``join``, ``run``: making a node and running it."""
 
 import os
 import sys
@@ -143,13 +143,4 @@ def _ready(home: "Home", gateway: "Gateway") -> None:
     note(f"ready: peers reach {where}; agents reach {home.socket}")
 
 
-@click.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
-@click.pass_context
-def demo(context: click.Context) -> int:
-    """Run three gateways on this machine, let agents talk, kill one, and report on it all."""
-    from gateway.demo import run as run_demo
-
-    return int(run_demo(context.args))
-
-
-COMMANDS = (init, join, run, demo)
+COMMANDS = (init, join, run)

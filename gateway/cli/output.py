@@ -13,8 +13,8 @@ _WIDE = 200
 
 
 def emit_json(record: object) -> None:
-    """One JSON document."""
-    click.echo(msgspec.json.format(msgspec.json.encode(record), indent=2).decode())
+    """One JSON document; paths are texts in it."""
+    click.echo(msgspec.json.format(msgspec.json.encode(record, enc_hook=str), indent=2).decode())
 
 
 def emit_json_line(record: object) -> None:

@@ -10,6 +10,9 @@ REQUEST_WITHIN_S = 30.0
 CONNECT_WITHIN_S = 5.0
 """The gateway is on this machine."""
 
+CONNECTIONS_MAX = 100
+"""Requests of one client at a time; more wait for a free connection."""
+
 PING_EVERY_S = 10.0
 """Half-open sockets are found in twice this time."""
 

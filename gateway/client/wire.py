@@ -6,13 +6,19 @@ from types import TracebackType
 from typing import Self, TypeVar
 from urllib.parse import urlencode, urlsplit
 
-import httpx
+import aiohttp
 import msgspec
 from websockets.asyncio.client import ClientConnection, connect, unix_connect
 from websockets.exceptions import InvalidHandshake, InvalidStatus, InvalidURI
 
 from gateway.api.problem import Problem
-from gateway.client.limits import CONNECT_WITHIN_S, MESSAGE_BYTES_MAX, PING_EVERY_S, REQUEST_WITHIN_S
+from gateway.client.limits import (
+    CONNECT_WITHIN_S,
+    CONNECTIONS_MAX,
+    MESSAGE_BYTES_MAX,
+    PING_EVERY_S,
+    REQUEST_WITHIN_S,
+)
 from gateway.errors import ConfigError, Denied, TimedOut, Unreachable
 from gateway.limits import BODY_BYTES_MAX
 from outbox.errors import TooLarge
@@ -31,14 +37,7 @@ class Wire:
         self._socket = socket
         self._base = url.rstrip("/") if url is not None else "http://localhost"
         self._headers = {"Authorization": f"Bearer {token}"} if token is not None else {}
-        transport = httpx.AsyncHTTPTransport(uds=str(socket)) if socket is not None else None
-        self._http = httpx.AsyncClient(
-            base_url=self._base,
-            headers=self._headers,
-            transport=transport,
-            timeout=httpx.Timeout(REQUEST_WITHIN_S, connect=CONNECT_WITHIN_S),
-            trust_env=False,  # no proxy stands between an agent and its own machine
-        )
+        self._session: aiohttp.ClientSession | None = None
 
     @property
     def place(self) -> str:
@@ -51,7 +50,9 @@ class Wire:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._http.aclose()
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
 
     async def get(self, path: str, record: type[_Record], query: Mapping[str, object | None]) -> _Record:
         """Read something. Raises Denied, Unreachable, TimedOut."""
@@ -109,14 +110,31 @@ class Wire:
             content, headers = _bounded(msgspec.json.encode(named)), {"Content-Type": "application/json"}
         params = {name: _text(value) for name, value in query.items() if value is not None}
         try:
-            answer = await self._http.request(method, path, content=content, headers=headers, params=params)
-        except httpx.ReadTimeout:
-            raise TimedOut(f"no answer in {REQUEST_WITHIN_S:.0f} s from {self.place}") from None
-        except httpx.TransportError as error:
+            async with self._http().request(
+                method, self._base + path, data=content, headers=headers, params=params
+            ) as answer:
+                raw = await answer.read()
+        except aiohttp.ConnectionTimeoutError as error:
             raise self._unreachable(error) from None
-        if answer.is_success:
-            return answer.content
-        raise self._refusal(answer.status_code, answer.content)
+        except TimeoutError:
+            raise TimedOut(f"no answer in {REQUEST_WITHIN_S:.0f} s from {self.place}") from None
+        except (aiohttp.ClientError, OSError) as error:
+            raise self._unreachable(error) from None
+        if answer.ok:
+            return raw
+        raise self._refusal(answer.status, raw)
+
+    def _http(self) -> aiohttp.ClientSession:
+        """The session, made at the first request: it belongs to the event loop that asks."""
+        if self._session is None:
+            path = self._socket
+            self._session = aiohttp.ClientSession(
+                headers=self._headers,
+                connector=aiohttp.UnixConnector(str(path), limit=CONNECTIONS_MAX) if path else None,
+                timeout=aiohttp.ClientTimeout(total=REQUEST_WITHIN_S, sock_connect=CONNECT_WITHIN_S),
+                trust_env=False,  # no proxy stands between an agent and its own machine
+            )
+        return self._session
 
     def _decode(self, raw: bytes, record: type[_Record]) -> _Record:
         try:

@@ -10,7 +10,9 @@ from gateway.plaintext import one_line, plain
 
 HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 JOINERS = "\u200c\u200d"
-TEXT = st.text(st.characters(exclude_categories=()) | st.sampled_from("\x1b\x07\n\t\u202e\u2066\u200d\u2028\u00ad\ufeff"))
+TEXT = st.text(
+    st.characters(exclude_categories=()) | st.sampled_from("\x1b\x07\n\t\u202e\u2066\u200d\u2028\u00ad\ufeff")
+)
 
 
 def hidden(text: str, allowed: str) -> list[str]:

@@ -39,7 +39,9 @@ def test_waiting(state: DeliveryState, local: bool, online: bool, linked: bool, 
     assert standing(row(state), local=local, online=online, linked=linked) == (shown or state)
 
 
-@pytest.mark.parametrize("state", sorted(set(DeliveryState) - {DeliveryState.EMITTED, DeliveryState.RETRY_PENDING}))
+@pytest.mark.parametrize(
+    "state", sorted(set(DeliveryState) - {DeliveryState.EMITTED, DeliveryState.RETRY_PENDING})
+)
 def test_an_answered_delivery_waits_for_nothing(state: DeliveryState) -> None:
     assert standing(row(state), local=False, online=False, linked=False) == state
 

@@ -60,7 +60,12 @@ RECEIVED = Received(
 def about(number: int, kind: Kind, payload: Ack | DeadLetter | None = None, node: NodeId = LAB) -> Event:
     raw = encode_payload(payload) if payload is not None else MESSAGE.payload
     return Event(
-        event_id=event_id(number), kind=kind, source_node_id=node, corr_id=X, created_at=rfc3339(T0), payload=raw
+        event_id=event_id(number),
+        kind=kind,
+        source_node_id=node,
+        corr_id=X,
+        created_at=rfc3339(T0),
+        payload=raw,
     )
 
 

@@ -1,6 +1,7 @@
 """Bodies: what is read, and what is refused before anything is done."""
 
 import json
+from contextlib import suppress
 
 import pytest
 from hypothesis import given
@@ -29,10 +30,8 @@ def test_any_payload_is_carried_byte_for_byte(payload: object) -> None:
 
 @given(st.binary(max_size=60))
 def test_any_bytes_are_a_body_or_a_bad_request(raw: bytes) -> None:
-    try:
-        decode(raw, AckBody)
-    except BadRequest as error:
-        assert error.code == "invalid_request"
+    with suppress(BadRequest):
+        assert decode(raw, AckBody).event_id is not None
 
 
 def test_depth_is_counted_outside_strings() -> None:

@@ -26,8 +26,12 @@ from gateway.errors import Busy, Denied
 from outbox.ids import EventId
 
 X = "evt_" + "0" * 32
-VALUES = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.lists(st.integers(), max_size=2)
-KEYS = st.sampled_from(["credit", "ack", "nack", "reply", "extend", "reqId", "leaseId", "payload", "delayMs", "x"])
+VALUES = (
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.lists(st.integers(), max_size=2)
+)
+KEYS = st.sampled_from(
+    ["credit", "ack", "nack", "reply", "extend", "reqId", "leaseId", "payload", "delayMs", "x"]
+)
 
 
 @pytest.mark.parametrize(

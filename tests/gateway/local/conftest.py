@@ -225,7 +225,7 @@ class LocalNode:
 @pytest.fixture
 def stopped(short_dir: Path) -> LocalNode:
     """A node that does not run yet."""
-    home = Home(short_dir / "home", short_dir / "run")
+    home = Home(short_dir / "home", short_dir / "gateway-mesh")
     home.create()
     return LocalNode(home, Clock(), CourierLimits())
 

@@ -55,7 +55,9 @@ def test_help_loads_nothing_heavy() -> None:
         "import sys; from gateway.cli import main; main(['--help']);"
         "print([m for m in ('asyncio','httpx','websockets','starlette','rich','sqlite3','pyspark') if m in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True
+    )
     assert done.stdout.splitlines()[-1] == "[]"
     for name in ("init", "run", "invite", "join", "send", "inbox", "trace", "doctor", "demo"):
         assert f"\n  {name} " in done.stdout
@@ -258,8 +260,16 @@ def test_two_nodes_by_the_commands_of_the_readme(walk: Walk) -> None:
     assert "hello" in walk.do("b", "inbox", "--as", "bob")
     walk.do("b", "reply", event, "hi jen", "--as", "bob")
     there = json.loads(walk.do("b", "trace", event, "--json"))
-    assert [step["stage"] for step in there["steps"]] == ["emitted", "accepted", "engaged", "replied", "processed"]
+    assert [step["stage"] for step in there["steps"]] == [
+        "emitted",
+        "accepted",
+        "engaged",
+        "replied",
+        "processed",
+    ]
     findings = json.loads(walk.do("a", "doctor", "--json"))
     assert {finding["level"] for finding in findings} <= {"ok", "warn"}
     lake = str(walk._place / "lake")
-    walk.do("a", "collect", "--lake", lake, "--home", str(walk._place / "a"), "--home", str(walk._place / "b"))
+    walk.do(
+        "a", "collect", "--lake", lake, "--home", str(walk._place / "a"), "--home", str(walk._place / "b")
+    )

@@ -83,7 +83,9 @@ async def test_dead_letters_and_their_incidents(node: "LocalNode") -> None:
     async with node.client() as gateway:
         sent = await gateway.agent("jen").send("gone", "x")
         assert [row.event_id for row in await gateway.dead()] == [sent.event_id]
-        assert [(row.kind, row.subject) for row in await gateway.incidents()] == [("dead_letter", sent.event_id)]
+        assert [(row.kind, row.subject) for row in await gateway.incidents()] == [
+            ("dead_letter", sent.event_id)
+        ]
         assert await gateway.incidents(closed=True) == await gateway.incidents()
 
 
