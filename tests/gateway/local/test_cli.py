@@ -51,9 +51,10 @@ def home(short_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_help_loads_nothing_heavy() -> None:
+    heavy = ("asyncio", "httpx", "websockets", "starlette", "rich", "sqlite3", "pyspark")
     code = (
         "import sys; from gateway.cli import main; main(['--help']);"
-        "print([m for m in ('asyncio','httpx','websockets','starlette','rich','sqlite3','pyspark') if m in sys.modules])"
+        f"print([name for name in {heavy} if name in sys.modules])"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True
@@ -159,20 +160,26 @@ async def test_refusals_and_nothing_found(node: "LocalNode") -> None:
     assert (await command(node, "inbox", "--as", "bob"))[0] == Exit.REFUSED
 
 
-async def test_reads_have_a_json_form(node: "LocalNode") -> None:
-    for words in (
+async def test_reads_have_a_json_form_and_one_for_people(node: "LocalNode") -> None:
+    reads = (
         ["status"],
         ["nodes"],
         ["agents"],
         ["invites", "list"],
         ["dead", "list"],
         ["inbox", "--as", "jen"],
-    ):
-        code, out, _ = await command(node, *words, "--json")
+    )
+    answers = await asyncio.gather(*(command(node, *words, "--json") for words in reads))
+    for code, out, _ in answers:
         assert code == Exit.OK
         json.loads(out)
-        code, out, _ = await command(node, *words)
-        assert code == Exit.OK
+    _, out, _ = await command(node, "agents")
+    assert [line.split()[:2] for line in out.splitlines()[2:]] == [
+        ["bob", "vps"],
+        ["far", "lab"],
+        ["gone", "-"],
+        ["jen", "vps"],
+    ]
 
 
 async def test_watch_follows_and_an_interrupt_is_130(node: "LocalNode") -> None:
