@@ -5,6 +5,7 @@ The extras have agents of their own, so that the conversation's stay as they are
 
 from collections.abc import Collection
 from enum import StrEnum
+from string import ascii_lowercase
 
 import msgspec
 
@@ -72,7 +73,7 @@ class Extras(msgspec.Struct, frozen=True, kw_only=True):
     names: dict[Part, AgentId]
     homes: dict[Part, NodeId]
     misspelt: str
-    """A name that nobody has, one letter away from one that somebody has."""
+    """A name that nobody has and that looks like one that somebody has."""
 
     @property
     def burst(self) -> tuple[str, ...]:
@@ -102,6 +103,7 @@ def _free(name: str, taken: Collection[str]) -> AgentId:
 
 
 def _misspelt(name: str, taken: Collection[str]) -> str:
-    """The name with a letter too few or too many, whichever is nobody's."""
-    candidates = (name[:-1], f"{name[:-1]}x", *(f"{name[:-2]}{n}" for n in range(len(taken) + 1)))
-    return next(candidate for candidate in candidates if len(candidate) > 1 and candidate not in taken)
+    """The name with its last letter lost or wrong, whichever is nobody's."""
+    stem = name[:-1] or name
+    wrong = (f"{stem[:61]}{first}{second}" for first in ascii_lowercase for second in ascii_lowercase)
+    return next(candidate for candidate in (stem, f"{stem}x", *wrong) if candidate not in taken)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from gateway.demo.facts import NodeFacts, Said
 from gateway.demo.faults import Fault, FaultKind
-from gateway.demo.witness import Testimony
+from gateway.demo.witness import Account
 from outbox.ids import EventId, NodeId
 from outbox.kinds import RULES, Kind, Outcome, known_kind
 from outbox.records import TurnState
@@ -18,10 +18,10 @@ from outbox.records import TurnState
 Mesh = Mapping[NodeId, NodeFacts]
 
 
-def check_promises(mesh: Mesh, testimony: Testimony) -> Iterator[Fault]:
+def check_promises(mesh: Mesh, account: Account) -> Iterator[Fault]:
     """I1: every event that a sender was told of is in its node's outbox."""
     appended = {node: {entry.event_id for entry in facts.outbox} for node, facts in mesh.items()}
-    for promise in testimony.promises:
+    for promise in account.promises:
         if promise.event_id not in appended[promise.node]:
             where = f"{promise.key}: told appended at {promise.node}"
             yield Fault(FaultKind.NOT_IN_OUTBOX, promise.event_id, where)
@@ -76,10 +76,10 @@ def check_turns(facts: NodeFacts) -> Iterator[Fault]:
             yield Fault(FaultKind.TURN, row.event_id, f"done at {facts.node} without a terminal ACK")
 
 
-def check_engagements(mesh: Mesh, testimony: Testimony) -> Iterator[Fault]:
+def check_engagements(mesh: Mesh, account: Account) -> Iterator[Fault]:
     """I3: nobody was handed a turn after hearing that it was over, and no event was engaged on two nodes."""
-    over = {(end.agent, end.event_id): end.order for end in reversed(testimony.settlements)}
-    for turn in testimony.sightings:
+    over = {(end.agent, end.event_id): end.order for end in reversed(account.settlements)}
+    for turn in account.sightings:
         end = over.get((turn.agent, turn.event_id))
         if end is not None and turn.order > end:
             detail = f"handed to {turn.agent} again (delivery {turn.delivery_count}) after its ACK"
@@ -89,16 +89,16 @@ def check_engagements(mesh: Mesh, testimony: Testimony) -> Iterator[Fault]:
         for row in facts.received.values():
             if row.engaged_at_ms is not None:
                 engaged.setdefault(row.event_id, set()).add(node)
-    for turn in testimony.sightings:
+    for turn in account.sightings:
         engaged.setdefault(turn.event_id, set()).add(turn.node)
     for event, nodes in engaged.items():
         if len(nodes) > 1:
             yield Fault(FaultKind.ENGAGED_TWICE, event, f"engaged on {' and '.join(sorted(nodes))}")
 
 
-def check_sightings(mesh: Mesh, testimony: Testimony) -> Iterator[Fault]:
+def check_sightings(mesh: Mesh, account: Account) -> Iterator[Fault]:
     """I3: every hand-over that an agent saw was written down before it."""
-    for turn in testimony.sightings:
+    for turn in account.sightings:
         row = mesh[turn.node].received.get(turn.event_id)
         if row is None or row.engaged_at_ms is None or row.delivery_count < turn.delivery_count:
             detail = f"{turn.agent} saw delivery {turn.delivery_count}, the ledger of {turn.node} did not"

@@ -80,7 +80,7 @@ class Demo:
             case = Case(
                 mesh=mesh,
                 killed=tuple(self._killed),
-                testimony=self._witness.testimony(),
+                account=self._witness.account(),
                 process_ms=SLA_PROCESS_MS,
             )
             verdict = judge(case)
@@ -165,7 +165,7 @@ class Demo:
             entries=verdict.entries,
             crash=Crash(node=KILLED, away_ms=self._away_ms),
             incidents=incidents_of(verdict, case.mesh),
-            refused=tuple(Refused(refusal.what, refusal.hint) for refusal in case.testimony.refusals),
+            refused=tuple(Refused(refusal.what, refusal.hint) for refusal in case.account.refusals),
             faults=faults,
             report_agrees=None if differences is None else not differences,
             paths=self._paths(),

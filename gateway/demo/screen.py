@@ -1,7 +1,10 @@
 """The end of a run on the screen: what happened, whether it was right, and where to look on."""
 
+import shlex
+import shutil
 import sys
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 import msgspec
 from rich.box import SIMPLE_HEAD
@@ -16,7 +19,9 @@ from gateway.demo.verdict import Percentiles
 from gateway.plaintext import one_line
 from outbox.ids import NodeId
 
-_PLAIN_WIDTH = 110
+_PLAIN_WIDTH = 120
+"""Of output that goes to no terminal."""
+
 _DETAIL_CHARS = 90
 
 
@@ -52,23 +57,34 @@ def show_kept(
     gateways: Mapping[NodeId, GatewayProcess], runtime: Mapping[str, str], agents: tuple[str, str]
 ) -> None:
     """How to talk to a mesh that was left running, and how to stop it; for copying."""
-    prefix = "".join(f"{name}={value} " for name, value in runtime.items())
+    prefix = "".join(f"{name}={shlex.quote(value)} " for name, value in runtime.items())
     seed, *_, last = gateways.values()
+    here, there = (f"{prefix}GATEWAY_HOME={_quoted(end.home.root)} {_program()}" for end in (seed, last))
     sender, recipient = agents
-    pids = " ".join(str(gateway.pid) for gateway in gateways.values())
-    here, there = f"{prefix}GATEWAY_HOME={seed.home.root}", f"{prefix}GATEWAY_HOME={last.home.root}"
+    pids = " ".join(str(process.pid) for process in gateways.values())
     lines = (
         "",
         "The mesh is still running. Talk to it:",
-        f"  {here} gateway send {recipient}@{last.node} 'hello' --as {sender} --wait-for accepted",
-        f"  {there} gateway inbox --as {recipient}",
-        f"  {here} gateway nodes",
-        f"  {here} gateway dead list",
+        f"  {here} send {recipient}@{last.node} 'hello' --as {sender} --wait-for accepted",
+        f"  {there} inbox --as {recipient}",
+        f"  {here} nodes",
+        f"  {here} dead list",
         "Stop it:",
         f"  kill {pids}",
         "",
     )
     (sys.stderr if not sys.stdout.isatty() else sys.stdout).write("\n".join(lines))
+
+
+def _program() -> str:
+    """How this program is called from a shell: by its name where that finds it, else by its path."""
+    installed = Path(sys.executable).with_name("gateway")
+    found = shutil.which("gateway")
+    return "gateway" if found is not None and Path(found) == installed else _quoted(installed)
+
+
+def _quoted(path: Path) -> str:
+    return shlex.quote(str(path))
 
 
 def _console() -> Console:
@@ -96,6 +112,7 @@ def _counts(result: Result) -> Group:
         f"{result.crash.node} was killed with SIGKILL and was back after {result.crash.away_ms / 1000:.1f} s"
     )
     resumed = f"{counts.resumed} unfinished turns went back to the session that had them"
+    turn_done = f"the agent's turn is done{_times(result.processed_ms)}"
     rows: tuple[tuple[str, int, str], ...] = (
         (
             "sent",
@@ -103,7 +120,11 @@ def _counts(result: Result) -> Group:
             f"{result.messages} messages and {result.replies} replies, on the sender's disk",
         ),
         ("accepted", counts.accepted, f"on the receiver's disk{_times(result.accepted_ms)}"),
-        ("processed", counts.processed, f"the agent's turn is done{_times(result.processed_ms)}"),
+        (
+            "processed",
+            counts.processed,
+            f"the agent's turn is done{_times(result.processed_ms)} (agents take their time)",
+        ),
         ("replied", counts.replied, "answered by the agent"),
         ("failed", counts.failed, "the agent said that its turn failed"),
         ("waiting", counts.waiting, f"accepted, nobody took the turn within {SLA_PROCESS_MS // 1000} s"),
@@ -127,15 +148,16 @@ def _times(times: Percentiles | None) -> str:
 
 
 def _incidents(result: Result) -> Group:
-    table = _table("incident", "", "detail", "event")
+    table = _table("incident", "from, to", "detail", "event")
+    table.columns[-1].no_wrap = True
     for incident in result.incidents:
-        origin = "planted" if incident.planted else "not planted: the crash"
-        detail = one_line(incident.detail, _DETAIL_CHARS)
-        table.add_row(incident.name, incident.what, f"{detail} ({origin})", incident.event_id)
+        origin = "" if incident.planted else " (not planted: the crash)"
+        detail = one_line(incident.detail, _DETAIL_CHARS) + origin
+        table.add_row(incident.name, incident.what, detail, incident.event_id)
     agreed = {
-        True: "The Spark report found exactly these, and counted the same events:",
-        False: "The Spark report differs, see below:",
-        None: "Incidents in the journals (no report was made):",
+        True: "Incidents. The Spark report found exactly these, and counted the same events.",
+        False: "Incidents in the journals. The Spark report differs, see below.",
+        None: "Incidents in the journals; no report was made.",
     }[result.report_agrees]
     return Group(Text(), Text(agreed), table)
 

@@ -22,7 +22,7 @@ from gateway.demo.invariants import (
     check_survival,
     check_turns,
 )
-from gateway.demo.witness import Testimony
+from gateway.demo.witness import Account
 from outbox.delivery import settled
 from outbox.errors import UnknownRecipient
 from outbox.ids import EventId, NodeId
@@ -92,7 +92,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     mesh: dict[NodeId, NodeFacts]
     killed: tuple[NodeFacts, ...]
     """The journals of killed gateways, as they were found before their restart."""
-    testimony: Testimony
+    account: Account
     process_ms: int
     """What was promised from ``accepted`` to ``processed``."""
 
@@ -100,7 +100,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
 def judge(case: Case) -> Verdict:
     """Look at everything and say what it came to."""
     rows = {event: row for facts in case.mesh.values() for event, row in facts.deliveries.items()}
-    planted = _planted(case.testimony)
+    planted = _planted(case.account)
     found = tuple(sorted({*_open_incidents(case.mesh), *_late(case)}))
     faults = (*_broken(case), *_lost(case.mesh), *_misjudged(case, rows, planted, found))
     return Verdict(
@@ -145,21 +145,21 @@ def _took(row: Delivery, at_ms: int | None) -> int | None:
     return None if at_ms is None else at_ms - row.created_at_ms
 
 
-def _planted(testimony: Testimony) -> dict[Trouble, EventId]:
-    found = {trouble: testimony.promised(trouble) for trouble in Trouble}
+def _planted(account: Account) -> dict[Trouble, EventId]:
+    found = {trouble: account.promised(trouble) for trouble in Trouble}
     return {trouble: event for trouble, event in found.items() if event is not None}
 
 
 def _counts(case: Case, rows: Mapping[EventId, Delivery], faults: tuple[Fault, ...]) -> Counts:
     by_kind = Counter(fault.kind for fault in faults)
-    seen = case.testimony.sightings
+    seen = case.account.sightings
     return Counts(
         sent=len(rows),
         accepted=sum(row.accepted_at_ms is not None for row in rows.values()),
         processed=sum(row.processed_at_ms is not None and row.outcome is Outcome.OK for row in rows.values()),
         replied=sum(row.replied_at_ms is not None for row in rows.values()),
         failed=sum(row.outcome is Outcome.FAILED for row in rows.values()),
-        refused=len(case.testimony.refusals),
+        refused=len(case.account.refusals),
         dead_lettered=sum(row.state is DeliveryState.DEAD_LETTER for row in rows.values()),
         waiting=sum(
             row.kind == Kind.MESSAGE and row.state is DeliveryState.ACCEPTED for row in rows.values()
@@ -168,21 +168,21 @@ def _counts(case: Case, rows: Mapping[EventId, Delivery], faults: tuple[Fault, .
         engaged_twice=by_kind[FaultKind.ENGAGED_TWICE],
         resumed=sum(turn.resumed for turn in seen),
         redelivered=sum(turn.delivery_count > 1 and not turn.resumed for turn in seen),
-        answered_twice=sum(promise.repeated for promise in case.testimony.promises),
+        answered_twice=sum(promise.repeated for promise in case.account.promises),
     )
 
 
 def _broken(case: Case) -> Iterator[Fault]:
-    mesh, testimony = case.mesh, case.testimony
-    yield from check_promises(mesh, testimony)
+    mesh, account = case.mesh, case.account
+    yield from check_promises(mesh, account)
     for facts in mesh.values():
         yield from check_outbox(facts)
         yield from check_accepted(facts)
         yield from check_turns(facts)
         if facts.quarantined:
             yield Fault(FaultKind.OUTBOX, facts.node, f"{facts.quarantined} entries are in quarantine")
-    yield from check_engagements(mesh, testimony)
-    yield from check_sightings(mesh, testimony)
+    yield from check_engagements(mesh, account)
+    yield from check_sightings(mesh, account)
     yield from check_cursors(mesh)
     for before in case.killed:
         yield from check_survival(before, mesh[before.node])
@@ -229,7 +229,7 @@ def _misjudged(
     case: Case, rows: Mapping[EventId, Delivery], planted: Mapping[Trouble, EventId], found: tuple[Found, ...]
 ) -> Iterator[Fault]:
     """Planted trouble that is missing or came to another end, and open incidents that nobody planted."""
-    mesh, testimony = case.mesh, case.testimony
+    mesh, account = case.mesh, case.account
     expected = {Found(PLANTED[trouble].incident, event) for trouble, event in planted.items()}
     for trouble, plan in PLANTED.items():
         event = planted.get(trouble)
@@ -240,7 +240,7 @@ def _misjudged(
             yield Fault(FaultKind.PLANTED, row.event_id, f"{trouble}: it is {fate(row)}, not {plan.state}")
     for missing in expected - set(found):
         yield Fault(FaultKind.PLANTED, missing.event_id, f"no journal has the incident {missing.name}")
-    if not any(refusal.code == UnknownRecipient.code for refusal in testimony.refusals):
+    if not any(refusal.code == UnknownRecipient.code for refusal in account.refusals):
         yield Fault(FaultKind.PLANTED, "unknown name", "a message to nobody was not refused")
     for facts in mesh.values():
         for incident in facts.incidents:

@@ -52,7 +52,7 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
     hint: str
 
 
-class Testimony(msgspec.Struct, frozen=True, kw_only=True):
+class Account(msgspec.Struct, frozen=True, kw_only=True):
     """All of it, when the play is over."""
 
     sightings: tuple[Sighting, ...]
@@ -118,9 +118,9 @@ class Witness:
         """How many sends were answered so far."""
         return len(self._promises)
 
-    def testimony(self) -> Testimony:
+    def account(self) -> Account:
         """What was written down so far."""
-        return Testimony(
+        return Account(
             sightings=tuple(self._sightings),
             promises=tuple(self._promises.values()),
             settlements=tuple(self._settlements),

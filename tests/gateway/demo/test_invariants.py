@@ -1,0 +1,170 @@
+"""A run without fault has none, and each fault that is put into it by hand is found, as what it is."""
+
+from msgspec.structs import replace
+
+from gateway.demo.faults import FaultKind
+from gateway.demo.invariants import (
+    check_accepted,
+    check_cursors,
+    check_engagements,
+    check_outbox,
+    check_promises,
+    check_sightings,
+    check_survival,
+    check_turns,
+)
+from outbox.chain import Head
+from outbox.kinds import Outcome
+from outbox.records import TurnState
+from tests.gateway.demo.stories import (
+    ANSWER,
+    ASKED,
+    EPOCH,
+    FAILING,
+    LAB,
+    MBP,
+    START_MS,
+    UNANSWERED,
+    VPS,
+    mesh,
+    promise,
+    received,
+    saw,
+    without,
+    witness,
+)
+
+
+def found(faults):
+    return [(fault.kind, fault.subject) for fault in faults]
+
+
+def test_a_good_run_has_no_fault():
+    good, seen = mesh(), witness().account()
+    assert not found(check_promises(good, seen))
+    assert not found(check_engagements(good, seen))
+    assert not found(check_sightings(good, seen))
+    assert not found(check_cursors(good))
+    for facts in good.values():
+        assert not found((*check_outbox(facts), *check_accepted(facts), *check_turns(facts)))
+        assert not found(check_survival(facts, facts))
+
+
+def test_a_promised_event_that_is_in_no_outbox_is_missed():
+    seen = witness()
+    seen.heard(promise(UNANSWERED, "line-9", node=MBP))
+    assert found(check_promises(mesh(), seen.account())) == [(FaultKind.NOT_IN_OUTBOX, UNANSWERED)]
+
+
+def test_a_hole_in_an_outbox_is_seen():
+    facts = mesh()[LAB]
+    holed = replace(facts, outbox=without(facts.outbox, 2))
+    assert found(check_outbox(holed)) == [(FaultKind.OUTBOX, LAB)]
+
+
+def test_an_attempt_that_stands_twice_is_seen():
+    facts = mesh()[VPS]
+    doubled = replace(facts, outbox=(*facts.outbox, replace(facts.outbox[0], seq=len(facts.outbox) + 1)))
+    assert found(check_outbox(doubled)) == [(FaultKind.OUTBOX, ASKED)]
+
+
+def test_a_chain_that_does_not_verify_is_a_fault():
+    assert found(check_outbox(replace(mesh()[MBP], broken="bad signature"))) == [(FaultKind.OUTBOX, MBP)]
+
+
+def test_accepted_without_a_row_is_a_fault():
+    facts = mesh()[LAB]
+    rows = {event: row for event, row in facts.received.items() if event != UNANSWERED}
+    assert found(check_accepted(replace(facts, received=rows))) == [
+        (FaultKind.ACCEPTED_WITHOUT_ROW, UNANSWERED)
+    ]
+
+
+def test_a_row_that_is_younger_than_its_ack_is_a_fault():
+    facts = mesh()[LAB]
+    late = replace(facts.received[ASKED], accepted_at_ms=START_MS + 11)
+    faults = check_accepted(replace(facts, received={**facts.received, ASKED: late}))
+    assert found(faults) == [(FaultKind.ACCEPTED_WITHOUT_ROW, ASKED)]
+
+
+def test_a_turn_that_is_done_without_a_terminal_ack_is_a_fault():
+    facts = mesh()[MBP]
+    assert found(check_turns(replace(facts, outbox=facts.outbox[:1]))) == [(FaultKind.TURN, FAILING)]
+
+
+def test_a_terminal_ack_of_an_open_turn_is_a_fault():
+    facts = mesh()[LAB]
+    reopened = replace(facts.received[ASKED], state=TurnState.LEASED)
+    faults = check_turns(replace(facts, received={**facts.received, ASKED: reopened}))
+    assert found(faults) == [(FaultKind.TURN, ASKED)]
+
+
+def test_two_terminal_acks_of_one_turn_are_a_fault_and_a_repeated_one_is_not():
+    facts = mesh()[MBP]
+    end, place = facts.outbox[-1], len(facts.outbox) + 1
+    repeated = replace(end, seq=place, attempt=2)
+    assert not found(check_turns(replace(facts, outbox=(*facts.outbox, repeated))))
+    second = replace(end, seq=place, event_id=ANSWER)
+    assert found(check_turns(replace(facts, outbox=(*facts.outbox, second)))) == [(FaultKind.TURN, FAILING)]
+
+
+def test_an_ack_that_contradicts_its_ledger_is_a_fault():
+    facts = mesh()[MBP]
+    better = replace(facts.received[FAILING], outcome=Outcome.OK)
+    assert found(check_turns(replace(facts, received={FAILING: better}))) == [(FaultKind.TURN, FAILING)]
+
+
+def test_a_turn_that_comes_back_after_its_ack_is_engaged_twice():
+    for resumed in (False, True):
+        seen = witness()
+        saw(seen, ASKED, count=2, resumed=resumed)
+        assert (FaultKind.ENGAGED_TWICE, ASKED) in found(check_engagements(mesh(), seen.account()))
+
+
+def test_a_turn_that_comes_back_unacknowledged_is_fine():
+    seen = witness()
+    saw(seen, UNANSWERED, agent="hermit")
+    saw(seen, UNANSWERED, agent="hermit", resumed=True)
+    assert not found(check_engagements(mesh(), seen.account()))
+
+
+def test_an_event_that_two_nodes_engaged_is_a_fault():
+    good = mesh()
+    twin = received(ASKED, "bo", VPS, TurnState.DONE, engaged_at_ms=START_MS, outcome=Outcome.OK)
+    twice = {**good, MBP: replace(good[MBP], received={**good[MBP].received, ASKED: twin})}
+    assert found(check_engagements(twice, witness().account())) == [(FaultKind.ENGAGED_TWICE, ASKED)]
+
+
+def test_a_hand_over_that_the_ledger_did_not_see_is_a_fault():
+    seen = witness()
+    saw(seen, UNANSWERED, agent="hermit")
+    assert found(check_sightings(mesh(), seen.account())) == [(FaultKind.TURN, UNANSWERED)]
+
+
+def test_a_cursor_that_passed_what_was_not_handled_is_a_fault():
+    good = mesh()
+    forgetful = replace(good[LAB], received={}, outbox=good[LAB].outbox[2:3])
+    faults = found(check_cursors({**good, LAB: forgetful, VPS: replace(good[VPS], cursors={})}))
+    assert (FaultKind.CURSOR, ASKED) in faults
+    assert (FaultKind.CURSOR, UNANSWERED) in faults
+
+
+def test_a_cursor_into_another_history_is_a_fault():
+    good = mesh()
+    for head in (Head(EPOCH, 2, b"\0" * 32), Head(EPOCH, 99, b"\0" * 32)):
+        strayed = replace(good[LAB], cursors={VPS: head})
+        assert found(check_cursors({**good, LAB: strayed})) == [(FaultKind.CURSOR, "lab of vps")]
+
+
+def test_what_a_killed_gateway_had_must_be_there_afterwards():
+    before = mesh()[LAB]
+    after = replace(before, outbox=before.outbox[:-1], received={}, deliveries={}, cursors={})
+    kinds = [fault.kind for fault in check_survival(before, after)]
+    assert kinds.count(FaultKind.FORGOTTEN) == 1 + len(before.received) + len(before.deliveries)
+    assert kinds.count(FaultKind.CURSOR) == len(before.cursors)
+
+
+def test_a_cursor_that_went_back_is_a_fault():
+    before = mesh()[LAB]
+    back = replace(before, cursors={**before.cursors, VPS: Head(EPOCH, 1, b"")})
+    assert found(check_survival(before, back)) == [(FaultKind.CURSOR, "lab of vps")]
