@@ -5,6 +5,7 @@
     PeerError
     ├── SocketClosed     socket_closed     the other side is gone
     ├── LinkEnded        link_ended        for a reason that was said
+    ├── VersionRefused   version           no version of the frames that both sides speak
     └── StreamRefused    stream_refused    the peer's outbox does not follow on from what was read of it
 """
 
@@ -23,6 +24,12 @@ class LinkEnded(PeerError):
 
     code = "link_ended"
     retryable = True
+
+
+class VersionRefused(PeerError):
+    """No version of the frames that both sides speak; an update of one of them ends that."""
+
+    code = "version"
 
 
 class StreamRefused(PeerError):

@@ -6,6 +6,7 @@ what it wants, then pages flow as they are committed. ``seen`` follows the reade
 
 import asyncio
 from dataclasses import dataclass
+from typing import Protocol
 
 import structlog
 
@@ -13,7 +14,7 @@ from gateway.clock import Clock
 from gateway.crashpoint import CrashPoint, crashpoint
 from gateway.engine.inputs import PageRead
 from gateway.limits import LINK_STARTS_WITHIN_S, PING_EVERY_S
-from gateway.links.errors import LinkEnded, SocketClosed
+from gateway.links.errors import LinkEnded, SocketClosed, VersionRefused
 from gateway.links.socket import Socket
 from gateway.links.window import Window
 from gateway.runtime import Runtime
@@ -36,7 +37,6 @@ from outbox.chain import Head, Page, Verify, check_signature
 from outbox.errors import BadFrame, MeshError
 from outbox.ids import Epoch, NodeId, Seq
 from outbox.limits import PAGE_BYTES_MAX, PAGE_ENTRIES_MAX
-from outbox.reader import JournalReader
 from outbox.records import Identity
 
 log = structlog.get_logger(__name__)
@@ -45,13 +45,25 @@ CLOSE_NORMAL = 1000
 CLOSE_POLICY = 1008
 
 
+class Committed(Protocol):
+    """What is committed in the own journal, as a link asks for it."""
+
+    def cursor(self, source: NodeId) -> Head | None:
+        """How far another node's outbox was handled."""
+        ...
+
+    def read(self, after: Head, entries_max: int, bytes_max: int) -> Page | None:
+        """What follows in the own outbox. Raises CursorError branches."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Local:
     """What every link of this gateway shares."""
 
     identity: Identity
     runtime: Runtime
-    reader: JournalReader
+    reader: Committed
     clock: Clock
 
 
@@ -111,7 +123,7 @@ class Link:
         if not isinstance(hello, Hello) or (hello.node, hello.mesh) != (self.peer, who.mesh):
             raise BadFrame(f"the first frame is not the hello of {self.peer}")
         if common_version(hello.versions) is None:
-            raise LinkEnded(
+            raise VersionRefused(
                 f"{self.peer} speaks versions {hello.versions}",
                 hint=f"this gateway speaks {VERSIONS}: update one",
             )

@@ -21,7 +21,7 @@ from gateway.demo.invariants import (
     check_sightings,
     check_turns,
 )
-from gateway.demo.witness import Testimony
+from gateway.demo.witness import Account
 from outbox.delivery import settled
 from outbox.kinds import Kind
 from outbox.records import DeliveryState, TurnState
@@ -30,31 +30,31 @@ from tests.mesh.processes import Node
 ROWS_MAX = 100_000
 
 
-def faults(nodes: tuple[Node, ...], testimony: Testimony) -> list[Fault]:
+def faults(nodes: tuple[Node, ...], account: Account) -> list[Fault]:
     """Every broken promise of a run that has come to rest."""
     mesh: Mesh = {facts.node: facts for facts in read_mesh([node.home for node in nodes], Clock())}
-    return [*_faults(mesh, testimony)]
+    return [*_faults(mesh, account)]
 
 
-def _faults(mesh: Mesh, testimony: Testimony) -> Iterator[Fault]:
-    yield from check_promises(mesh, testimony)
+def _faults(mesh: Mesh, account: Account) -> Iterator[Fault]:
+    yield from check_promises(mesh, account)
     for facts in mesh.values():
         yield from check_outbox(facts)
         yield from check_accepted(facts)
         yield from check_turns(facts)
         if facts.quarantined:
             yield Fault(FaultKind.OUTBOX, facts.node, f"{facts.quarantined} entries are in quarantine")
-    yield from check_engagements(mesh, testimony)
-    yield from check_sightings(mesh, testimony)
+    yield from check_engagements(mesh, account)
+    yield from check_sightings(mesh, account)
     yield from check_cursors(mesh)
-    yield from check_settlements(mesh, testimony)
+    yield from check_settlements(mesh, account)
     yield from check_agreement(mesh)
 
 
-def check_settlements(mesh: Mesh, testimony: Testimony) -> Iterator[Fault]:
+def check_settlements(mesh: Mesh, account: Account) -> Iterator[Fault]:
     """The end of a turn that an agent was told of is in the ledger."""
     rows = {event: row for facts in mesh.values() for event, row in facts.received.items()}
-    for end in testimony.settlements:
+    for end in account.settlements:
         row = rows.get(end.event_id)
         if row is None or row.state is not TurnState.DONE:
             yield Fault(FaultKind.LOST, end.event_id, f"{end.agent} was told that it is over")

@@ -5,6 +5,7 @@ requests from one address, which has its own test, does not decide here.
 """
 
 import asyncio
+import contextlib
 import itertools
 import json
 import sys
@@ -67,7 +68,9 @@ async def ask(port: int, request: bytes, source: str = "127.0.0.1", *, host: str
             body = await reader.readexactly(int(headers.get("content-length", 0)))
             return Answer(status, headers, body, await reader.read())
         finally:
-            writer.close()
+            writer.transport.abort()
+            with contextlib.suppress(OSError):
+                await writer.wait_closed()
 
 
 def _head(head: bytes) -> tuple[int, dict[str, str]]:

@@ -67,7 +67,7 @@ async def test_a_conversation_survives(pair: tuple[Node, Node], point: CrashPoin
             await mbp.ready()
         await rest(pair, 2 * MESSAGES)
     assert witness.promises >= 2 * MESSAGES
-    assert faults(pair, witness.testimony()) == []
+    assert faults(pair, witness.account()) == []
 
 
 @pytest.mark.parametrize("point", sorted(JOINING))
@@ -115,7 +115,7 @@ async def test_kills_at_random_moments(pair: tuple[Node, Node], kills: int) -> N
                 node.start()
                 await node.ready()
         await rest(pair, 2 * messages)
-    assert faults(pair, witness.testimony()) == []
+    assert faults(pair, witness.account()) == []
 
 
 async def _more(witness: Witness, promises: int) -> None:

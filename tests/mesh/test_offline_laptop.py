@@ -59,12 +59,12 @@ async def test_a_laptop_that_slept_through_everything(pair: tuple[Node, Node], s
     assert head(vps) == silent, "nothing new was said, nothing was sent again"
     async with mbp.client() as gateway:
         rows = await gateway.agent("bob").inbox()
-        assert [row.event_id for row in rows] == [p.event_id for p in witness.testimony().promises]
+        assert [row.event_id for row in rows] == [p.event_id for p in witness.account().promises]
     async with vps.client() as gateway:
         assert {row.attempt for row in await gateway.deliveries(limit=MESSAGES)} == {1}
     async with at_work(witness, (mbp, "bob"), (vps, "ada")):
         await rest(pair, MESSAGES)
-    assert faults(pair, witness.testimony()) == []
+    assert faults(pair, witness.account()) == []
 
 
 async def test_the_sender_is_gone_when_the_laptop_returns(pair: tuple[Node, Node]) -> None:
@@ -81,7 +81,7 @@ async def test_the_sender_is_gone_when_the_laptop_returns(pair: tuple[Node, Node
     await vps.ready()
     async with at_work(witness, (mbp, "bob"), (vps, "ada")):
         await rest(pair, 20)
-    assert faults(pair, witness.testimony()) == []
+    assert faults(pair, witness.account()) == []
 
 
 async def test_a_laptop_answers_while_it_is_offline(pair: tuple[Node, Node]) -> None:
@@ -94,14 +94,14 @@ async def test_a_laptop_answers_while_it_is_offline(pair: tuple[Node, Node]) -> 
     async with at_work(witness, (mbp, "bob")):
 
         async def done() -> bool:
-            return len(witness.testimony().settlements) == 10
+            return len(witness.account().settlements) == 10
 
         await until(done, 20, "bob has worked offline")
     vps.start()
     await vps.ready()
     async with at_work(witness, (vps, "ada")):
         await rest(pair, 10)
-    assert faults(pair, witness.testimony()) == []
+    assert faults(pair, witness.account()) == []
 
 
 async def wired(vps: Node, mbp: Node, to_vps: Cable, to_mbp: Cable) -> tuple[Node, Node]:
@@ -153,7 +153,7 @@ async def test_a_link_that_is_cut_and_mended(make_node: MakeNode) -> None:
                 to_mbp.mend()
                 await linked_both(vps, mbp)
             await rest(pair, 300)
-        assert faults(pair, witness.testimony()) == []
+        assert faults(pair, witness.account()) == []
 
 
 @pytest.mark.long
@@ -173,7 +173,7 @@ async def test_a_link_that_is_half_open_is_found(make_node: MakeNode) -> None:
         to_mbp.mend()
         async with at_work(witness, (vps, "ada"), (mbp, "bob")):
             await rest(pair, 10)
-        assert faults(pair, witness.testimony()) == []
+        assert faults(pair, witness.account()) == []
 
 
 async def test_a_node_that_nobody_can_dial(vps: Node, make_node: MakeNode) -> None:
@@ -198,4 +198,4 @@ async def test_a_node_that_nobody_can_dial(vps: Node, make_node: MakeNode) -> No
         await vps.ready()
         await talk(mbp, "bob", "ada", 10, witness)
         await rest((vps, mbp), 15)
-    assert faults((vps, mbp), witness.testimony()) == []
+    assert faults((vps, mbp), witness.account()) == []
