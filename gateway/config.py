@@ -229,7 +229,7 @@ def _check(config: Config) -> None:
     if not (config.listen.allow_plain or _is_loopback(config.listen.host)):
         raise ConfigError(
             f"listen.host {config.listen.host!r} would serve others without encryption",
-            hint="listen on 127.0.0.1, or set listen.allow_plain inside a tailnet or tunnel",
+            hint="listen on 127.0.0.1, or set listen.allow_plain (--allow-plain) inside a tailnet or tunnel",
         )
     for url in config.public.endpoints:
         _check_endpoint(url)

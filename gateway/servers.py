@@ -78,7 +78,7 @@ def quieten() -> None:
     """Drop the server's spurious lines."""
     logging.getLogger("uvicorn.error").addFilter(_NoHandshakeNoise())
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
-    for noisy in ("websockets", "httpx", "httpcore"):
+    for noisy in ("websockets", "aiohttp"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
 
 

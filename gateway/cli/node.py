@@ -2,8 +2,9 @@
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,45 +17,63 @@ if TYPE_CHECKING:
     from gateway.home import Home
 
 
-def _settings(port: int | None, public: tuple[str, ...], local_port: int | None) -> dict[str, object]:
-    given = {"listen.port": port, "local.port": local_port, "public.endpoints": list(public) or None}
-    return {key: value for key, value in given.items() if value is not None}
+_ADDRESS = (
+    click.option("--host", help="Address to listen on for peers (default 127.0.0.1)."),
+    click.option(
+        "--port",
+        type=click.IntRange(0, 65535),
+        help="Port for peers (default 7420 for the first node, else any free one; 0: any).",
+    ),
+    click.option("--public", multiple=True, metavar="URL", help="How others reach this node; repeatable."),
+    click.option(
+        "--allow-plain",
+        is_flag=True,
+        help="Speak plain http with other machines, inside a tailnet or tunnel that encrypts.",
+    ),
+    click.option(
+        "--local-port",
+        type=click.IntRange(0, 65535),
+        help="Loopback port for agents, beside the Unix socket.",
+    ),
+)
 
 
-_PORT = click.option(
-    "--port", type=click.IntRange(0, 65535), help="Where peers reach this node (default 7420; 0: any)."
-)
-_LOCAL_PORT = click.option(
-    "--local-port", type=click.IntRange(0, 65535), help="Loopback port for agents, beside the Unix socket."
-)
-_PUBLIC = click.option(
-    "--public", multiple=True, metavar="URL", help="How others reach this node; repeatable."
-)
+def _addressed(command: Callable[..., None]) -> Callable[..., None]:
+    for option in reversed(_ADDRESS):
+        command = option(command)
+    return command
+
+
+def _settings(home: "Home", default_port: int | None, given: dict[str, Any]) -> dict[str, object]:
+    """What is written into ``gateway.toml``; checked before anything is made. Raises ConfigError."""
+    from gateway.config import load
+
+    port = given["port"] if given["port"] is not None else default_port
+    values = {
+        "listen.host": given["host"],
+        "listen.port": port,
+        "listen.allow_plain": given["allow_plain"] or None,
+        "public.endpoints": list(given["public"]) or None,
+        "local.port": given["local_port"],
+    }
+    settings = {key: value for key, value in values.items() if value is not None}
+    load(home.config, {}, settings)
+    return settings
 
 
 @click.command()
 @click.argument("node")
-@_PORT
-@_PUBLIC
-@_LOCAL_PORT
+@_addressed
 @as_json
 @click.pass_context
-def init(
-    context: click.Context,
-    *,
-    node: str,
-    port: int | None,
-    public: tuple[str, ...],
-    local_port: int | None,
-    as_json: bool,
-) -> None:
+def init(context: click.Context, /, *, node: str, as_json: bool, **address: Any) -> None:
     """Found a mesh: make the home of its first node, named NODE."""
     from gateway.clock import Clock
     from gateway.founding import found
     from outbox.ids import node_id
 
     home = current_home(context)
-    founded = found(home, node_id(node), Clock(), _settings(port, public, local_port))
+    founded = found(home, node_id(node), Clock(), _settings(home, None, address))
     if as_json:
         emit_json(founded)
         return
@@ -71,35 +90,20 @@ def init(
     help="The join code; - reads it from stdin, @FILE from a file (default: $GATEWAY_INVITE).",
 )
 @click.option("--node", help="This node's name, if the invite names none.")
-@click.option(
-    "--allow-plain", is_flag=True, help="Accept plain http inside a tailnet or tunnel that encrypts."
-)
-@_PORT
-@_PUBLIC
-@_LOCAL_PORT
+@_addressed
 @as_json
 @click.pass_context
-def join(
-    context: click.Context,
-    *,
-    invite: str,
-    node: str | None,
-    allow_plain: bool,
-    port: int | None,
-    public: tuple[str, ...],
-    local_port: int | None,
-    as_json: bool,
-) -> None:
+def join(context: click.Context, /, *, invite: str, node: str | None, as_json: bool, **address: Any) -> None:
     """Join a mesh: make the home of a node that was invited. May be repeated until it succeeds."""
     from auth.joincodes import decode_join_code
     from gateway.clock import Clock
     from gateway.joining import join as join_mesh
     from outbox.ids import node_id
 
-    code = decode_join_code(_code(invite), allow_plain=allow_plain)
+    code = decode_join_code(_code(invite), allow_plain=address["allow_plain"])
     name = node_id(node) if node is not None else None
     home = current_home(context)
-    joined = wait(join_mesh(home, code, name, Clock(), _settings(port, public, local_port)))
+    joined = wait(join_mesh(home, code, name, Clock(), _settings(home, 0, address)))
     if as_json:
         emit_json(joined)
         return
@@ -122,8 +126,8 @@ def _code(invite: str) -> str:
 
 
 @click.command()
-@_PORT
-@_LOCAL_PORT
+@click.option("--port", type=click.IntRange(0, 65535), help="Port for peers, instead of the settings'.")
+@click.option("--local-port", type=click.IntRange(0, 65535), help="Loopback port for agents, likewise.")
 @click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]))
 @click.pass_context
 def run(context: click.Context, *, port: int | None, local_port: int | None, log_level: str | None) -> None:

@@ -4,8 +4,9 @@ The gateway proves itself before it is told anything; answers are bounded; redir
 """
 
 from dataclasses import dataclass
+from http import HTTPStatus
 
-import httpx
+import aiohttp
 
 from auth.addresses import check_gateway_url
 from auth.errors import WrongGateway
@@ -36,11 +37,11 @@ class TicketOffice:
         self._joiner = joiner
         self._clock = clock
         self._allow_plain = allow_plain
-        self._http = httpx.AsyncClient(timeout=ASK_WITHIN_S, follow_redirects=False, trust_env=False)
+        self._http = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=ASK_WITHIN_S), trust_env=False)
 
     async def close(self) -> None:
         """Close the HTTP client."""
-        await self._http.aclose()
+        await self._http.close()
 
     async def renew(self, url: str, pin: Pin, room: str, path: str) -> Opening:
         """A member's opening for one socket.
@@ -70,20 +71,22 @@ class TicketOffice:
         base = check_gateway_url(url, allow_plain=self._allow_plain)
         headers = {"content-type": "application/json"}
         try:
-            async with self._http.stream("POST", base + path, content=body, headers=headers) as response:
-                answer = await _bounded(response)
-        except httpx.HTTPError as error:
+            async with self._http.post(
+                base + path, data=body, headers=headers, allow_redirects=False
+            ) as response:
+                answer = await _bounded(response.content)
+        except (aiohttp.ClientError, TimeoutError) as error:
             raise Unreachable(
                 f"no gateway answers at {base}", hint=f"is it running? ({type(error).__name__})"
             ) from None
-        if response.status_code != httpx.codes.OK:
-            raise refusal_of(response.status_code, answer)
+        if response.status != HTTPStatus.OK:
+            raise refusal_of(response.status, answer)
         return answer
 
 
-async def _bounded(response: httpx.Response) -> bytes:
+async def _bounded(stream: aiohttp.StreamReader) -> bytes:
     answer = b""
-    async for chunk in response.aiter_raw():
+    async for chunk in stream.iter_chunked(ANSWER_BYTES_MAX):
         answer += chunk
         if len(answer) > ANSWER_BYTES_MAX:
             raise WrongGateway("the answer is too long for a gateway's", hint="check the address")

@@ -51,7 +51,7 @@ def home(short_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_help_loads_nothing_heavy() -> None:
-    heavy = ("asyncio", "httpx", "websockets", "starlette", "rich", "sqlite3", "pyspark")
+    heavy = ("asyncio", "aiohttp", "httpx", "websockets", "starlette", "rich", "sqlite3", "pyspark")
     code = (
         "import sys; from gateway.cli import main; main(['--help']);"
         f"print([name for name in {heavy} if name in sys.modules])"
