@@ -163,6 +163,26 @@ def reply(
 
 
 @click.command()
+@click.argument("event")
+@click.option("--failed", metavar="WHY", help="The turn failed, and why; without it, it went well.")
+@as_agent
+@as_json
+@click.pass_context
+def ack(context: click.Context, *, event: str, failed: str | None, agent: str, as_json: bool) -> None:
+    """Say that the turn of EVENT is over, without an answer; a reply that was read is cleared like this."""
+
+    async def work() -> None:
+        async with speaker(context, agent) as gateway:
+            settled = await gateway.agent(agent).ack(event, failed=failed, within_s=_WITHIN_S)
+        if as_json:
+            emit_json(settled)
+        else:
+            note("it was over before" if settled.duplicate else "done")
+
+    wait(work())
+
+
+@click.command()
 @as_agent
 @click.option("--all", "done", is_flag=True, help="Finished ones too.")
 @click.option("--limit", type=click.IntRange(1, 1_000), default=100, show_default=True)
@@ -219,4 +239,4 @@ def _sender(row: "InboxRow") -> str:
     return f"{row.sender or '-'}@{row.from_node}"
 
 
-COMMANDS = (send, reply, inbox, watch)
+COMMANDS = (send, reply, ack, inbox, watch)

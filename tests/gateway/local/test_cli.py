@@ -132,6 +132,19 @@ async def test_send_inbox_reply_and_trace(node: "LocalNode") -> None:
     assert [json.loads(line)["seq"] for line in out.splitlines()] == [1, 2, 3, 4, 5]
 
 
+async def test_a_turn_or_a_read_reply_is_cleared_by_ack(node: "LocalNode") -> None:
+    _, event, _ = await command(node, "send", "bob", "fyi", "--as", "jen")
+    _, other, _ = await command(node, "send", "bob", "do it", "--as", "jen")
+    assert (await command(node, "ack", event.strip(), "--as", "bob"))[0] == Exit.OK
+    code, _, err = await command(node, "ack", event.strip(), "--as", "bob")
+    assert (code, "over before" in err) == (Exit.OK, True)
+    assert (await command(node, "ack", other.strip(), "--as", "bob", "--failed", "no hands"))[0] == Exit.OK
+    code, out, _ = await command(node, "inbox", "--as", "bob", "--json")
+    assert json.loads(out) == []
+    code, out, _ = await command(node, "trace", other.strip(), "--json")
+    assert json.loads(out)["steps"][-1]["error"] == "no hands"
+
+
 async def test_send_waits_and_says_when_it_stays_queued(node: "LocalNode") -> None:
     async def answer() -> None:
         async with node.client() as gateway, gateway.agent("bob").turns("s") as turns:
