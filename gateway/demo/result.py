@@ -76,7 +76,7 @@ def incidents_of(verdict: Verdict, mesh: dict[NodeId, NodeFacts]) -> tuple[Incid
                 event_id=incident.event_id,
                 planted=incident.event_id in planted,
                 what=f"{row.from_agent} to {row.to_agent}",
-                detail=row.error or ("late" if row.processed_at_ms else str(row.state)),
+                detail=row.error or ("answered late" if row.processed_at_ms else "accepted, no answer"),
             )
         )
     return tuple(sorted(found, key=lambda incident: not incident.planted))

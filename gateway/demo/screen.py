@@ -123,7 +123,7 @@ def _counts(result: Result) -> Group:
         (
             "processed",
             counts.processed,
-            f"the agent's turn is done{_times(result.processed_ms)} (agents take their time)",
+            f"{turn_done} (agents take their time)",
         ),
         ("replied", counts.replied, "answered by the agent"),
         ("failed", counts.failed, "the agent said that its turn failed"),
@@ -149,7 +149,7 @@ def _times(times: Percentiles | None) -> str:
 
 def _incidents(result: Result) -> Group:
     table = _table("incident", "from, to", "detail", "event")
-    table.columns[-1].no_wrap = True
+    table.columns[0].no_wrap = table.columns[-1].no_wrap = True
     for incident in result.incidents:
         origin = "" if incident.planted else " (not planted: the crash)"
         detail = one_line(incident.detail, _DETAIL_CHARS) + origin

@@ -12,7 +12,7 @@ def test_incidents_name_sender_recipient_and_why():
     shown = {incident.event_id: incident for incident in incidents_of(judge(case()), mesh())}
     assert shown[FAILING].what == "al to clumsy"
     assert shown[FAILING].detail == "no"
-    assert shown[UNANSWERED].detail == "accepted"
+    assert shown[UNANSWERED].detail == "accepted, no answer"
     assert all(incident.planted for incident in shown.values())
 
 
@@ -21,7 +21,7 @@ def test_what_the_crash_caused_comes_after_what_was_planted():
     late = Found(IncidentClass.ACCEPTED_NOT_PROCESSED, ASKED)
     shown = incidents_of(replace(verdict, incidents=(late, *verdict.incidents)), mesh())
     assert [incident.planted for incident in shown] == [True, True, True, False]
-    assert shown[-1].detail == "late"
+    assert shown[-1].detail == "answered late"
 
 
 def test_messages_and_replies_are_counted_apart():
