@@ -32,7 +32,7 @@ def found(home: Home, node: NodeId, clock: Clock, settings: dict[str, object]) -
     """Make keys, journal and settings of a new mesh. Raises HomeError, HomeLocked, StorageFailed."""
     home.create()
     with HomeLock(home.lock):
-        if home.journal.exists():
+        if Journal.made(home.journal):
             raise HomeError(f"{home.root} is the home of a node already", hint="use another GATEWAY_HOME")
         keyring = Keyring(home.keys)
         root = keyring.make_root_key(clock.entropy)

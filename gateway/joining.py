@@ -61,7 +61,7 @@ async def join(
     name = _name(code, node)
     home.create()
     with HomeLock(home.lock):
-        if home.journal.exists():
+        if Journal.made(home.journal):
             raise HomeError(f"{home.root} is the home of a node already", hint="start it with: gateway run")
         key = Keyring(home.keys).node_key(clock.entropy)
         identity = Identity(code.mesh, name, make_epoch(1, clock.entropy(_EPOCH_BYTES)))

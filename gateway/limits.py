@@ -21,6 +21,12 @@ PING_EVERY_S = 10.0
 BODY_BYTES_MAX = 320 * 1024
 """A local HTTP request: one payload and its envelope, read no further."""
 
+HEAD_BYTES_MAX = 64 * 1024
+"""Request line and headers: a ticket and a proof have 8 KiB at most."""
+
+REQUEST_WITHIN_S = 15.0
+"""From its first byte (or the connection's start) to the end of its body: 320 KiB over a slow mobile line."""
+
 STORAGE_PAUSE_S = 0.5
 """After a refused commit, before the next try: a full disk is not asked in a hot loop."""
 

@@ -10,6 +10,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from gateway.errors import HomeError
+from gateway.http_protocol import HttpProtocol
 from gateway.limits import GRACE_S, PING_EVERY_S, STALLED_READER_MS
 from gateway.wire.limits import FRAME_BYTES_MAX
 
@@ -29,7 +30,7 @@ def make_server(app: ASGIApp) -> Server:
     """A server for an application, without logs of its own and without proxies' headers."""
     config = uvicorn.Config(
         app,
-        http="httptools",
+        http=HttpProtocol,
         ws="websockets-sansio",
         lifespan="off",
         log_config=None,

@@ -73,6 +73,21 @@ class Journal:
         """
         return cls._opened(Database.create(path, wal_bytes=wal_bytes), identity)
 
+    @staticmethod
+    def made(path: Path) -> bool:
+        """Whether a journal is there and some node's: a creation that was cut short leaves nobody's.
+
+        Raises StorageFailed.
+        """
+        if not path.exists():
+            return False
+        database = Database.open_read_only(path)
+        try:
+            tables = database.rows("SELECT 1 FROM sqlite_master WHERE name = 'identity'")
+            return bool(tables) and bool(database.rows("SELECT 1 FROM identity"))
+        finally:
+            database.close()
+
     @classmethod
     def open(cls, path: Path, *, wal_bytes: int = WAL_BYTES) -> Self:
         """Open a node's journal, bringing its tables up to date.

@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 
 from outbox.chain import Head
-from outbox.database import Migration
+from outbox.database import Database, Migration
 from outbox.errors import BadCheckpoint, BrokenChain, DatabaseTooNew, StorageFailed, StorageFull
 from outbox.ids import AgentId, NodeId, Seq
 from outbox.journal import Journal
 from outbox.reader import JournalReader
 from outbox.records import Incident
+from outbox.schema import COMPONENT, MIGRATIONS
 
 Open = Callable[[], Journal]
 
@@ -41,6 +42,22 @@ def test_a_creation_that_was_cut_short_is_repeated(tmp_path: Path, world: Any) -
         Journal.open(path, wal_bytes=0)
     assert "gateway init" in caught.value.hint
     Journal.create(path, world.identity, wal_bytes=0).close()
+
+
+def test_a_journal_is_made_when_it_is_some_nodes(tmp_path: Path, world: Any) -> None:
+    path = tmp_path / "journal.db"
+    assert not Journal.made(path)
+    path.touch()
+    assert not Journal.made(path)
+    database = Database.create(path, wal_bytes=0)
+    database.migrate(COMPONENT, MIGRATIONS)
+    database.close()
+    assert not Journal.made(path), "tables alone are nobody's"
+    Journal.create(path, world.identity, wal_bytes=0).close()
+    assert Journal.made(path)
+    path.write_bytes(b"no database at all" * 100)
+    with pytest.raises(StorageFailed):
+        Journal.made(path)
 
 
 def test_a_journal_of_a_newer_version_is_left_alone(open_journal: Open, tmp_path: Path) -> None:

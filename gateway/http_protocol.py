@@ -1,0 +1,77 @@
+"""uvicorn's HTTP protocol with two bounds that it lacks: the time a request may take to come, and its head.
+
+Without them a stranger who sends half a request holds a file descriptor for ever, and one who sends headers
+without end holds memory. Strangers reach the peer listener, so both matter there; there is one protocol for
+all listeners.
+"""
+
+import asyncio
+from typing import cast
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+
+from gateway.limits import HEAD_BYTES_MAX, REQUEST_WITHIN_S
+
+_TOO_LONG = b"HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+_TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+
+
+class HttpProtocol(HttpToolsProtocol):
+    """One connection. RFC 9110 section 15.5.9 and RFC 6585 section 5 name the two refusals."""
+
+    _timer: asyncio.TimerHandle | None = None
+    _in_head = True
+    _head_bytes = 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """The first request has to come in time."""
+        super().connection_made(transport)
+        self._expect()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nothing is waited for any more."""
+        self._arrived()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Count what belongs to a head; a piece of the body may be counted with it when both come at once."""
+        self._head_bytes += len(data)
+        super().data_received(data)
+        if self._in_head and self._head_bytes > HEAD_BYTES_MAX:
+            self._refuse(_TOO_LONG)
+
+    def on_message_begin(self) -> None:
+        """A request begins, the first or another on the same connection."""
+        super().on_message_begin()
+        self._in_head = True
+        self._expect()
+
+    def on_headers_complete(self) -> None:
+        """The rest is body: whoever reads it bounds it."""
+        self._in_head = False
+        self._head_bytes = 0
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """All of the request is here."""
+        self._arrived()
+        super().on_message_complete()
+
+    def _expect(self) -> None:
+        self._arrived()
+        self._timer = self.loop.call_later(REQUEST_WITHIN_S, self._refuse, _TOO_SLOW)
+
+    def _arrived(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _refuse(self, answer: bytes) -> None:
+        """Say why, unless an answer is under way already, and close."""
+        self._arrived()
+        if self.transport.is_closing():
+            return
+        cycle = cast("RequestResponseCycle | None", self.cycle)  # None until the first head is complete
+        if cycle is None or cycle.response_complete:
+            self.transport.write(answer)
+        self.transport.close()

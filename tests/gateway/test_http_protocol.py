@@ -1,0 +1,90 @@
+"""What uvicorn does not bound: requests that never end. Real sockets, a real server, short limits."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from gateway import http_protocol
+from gateway.servers import listen_tcp, make_server, serve
+
+WITHIN_S = 0.3
+
+
+async def _echo(request: Request) -> Response:
+    return PlainTextResponse(str(len(await request.body())))
+
+
+@pytest.fixture
+async def port(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[int]:
+    monkeypatch.setattr(http_protocol, "REQUEST_WITHIN_S", WITHIN_S)
+    bound = listen_tcp("127.0.0.1", 0)
+    app = Starlette(routes=[Route("/", _echo, methods=["POST"])])
+    running = asyncio.create_task(serve(make_server(app), bound))
+    yield int(bound.getsockname()[1])
+    running.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await running
+    bound.close()
+
+
+async def talk(port: int, *pieces: bytes) -> bytes:
+    """Everything that comes back until the server closes."""
+    async with asyncio.timeout(10):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        try:
+            for piece in pieces:
+                writer.write(piece)
+                with contextlib.suppress(OSError):
+                    await writer.drain()
+            with contextlib.suppress(ConnectionResetError):
+                return await reader.read()
+            return b""
+        finally:
+            writer.transport.abort()
+            with contextlib.suppress(OSError):
+                await writer.wait_closed()
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        b"",
+        b"POS",
+        b"POST / HTTP/1.1\r\nHost: x\r\nX-A: b",
+        b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc",
+        b"GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n",
+    ],
+)
+async def test_a_request_that_does_not_end_is_let_go(port: int, piece: bytes) -> None:
+    answer = await talk(port, piece)
+    # With half a body the application waits already: it cannot be answered twice.
+    assert answer.startswith(b"HTTP/1.1 408") or (b"Content-Length: 10" in piece and answer == b"")
+
+
+async def test_a_second_request_on_the_connection_has_its_own_time(port: int) -> None:
+    whole = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc"
+    answer = await talk(port, whole, b"POST / HT")
+    assert answer.startswith(b"HTTP/1.1 200")
+    assert b"HTTP/1.1 408" in answer
+
+
+async def test_a_head_without_end_is_refused_while_it_comes(port: int) -> None:
+    lines = (b"X-%d: " % number + b"a" * 1000 + b"\r\n" for number in range(500))
+    answer = await talk(port, b"POST / HTTP/1.1\r\nHost: x\r\n", *lines)
+    assert answer.startswith(b"HTTP/1.1 431") or answer == b""
+    answer = await talk(port, b"POST / HTTP/1.1\r\nHost: x\r\nX: ", *([b"a" * 8192] * 20))
+    assert answer.startswith(b"HTTP/1.1 431") or answer == b""
+
+
+async def test_a_long_body_is_no_head(port: int) -> None:
+    body = b"b" * 300_000
+    head = b"POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(body)
+    answer = await talk(port, head + body)
+    assert answer.startswith(b"HTTP/1.1 200")
+    assert answer.endswith(b"300000")
