@@ -70,9 +70,10 @@ async def test_round_trip(disk: Path) -> None:
         for in_flight in IN_FLIGHT:
             times = await measure(vps, waiting, in_flight)
             median_ms, p99_ms = times[len(times) // 2] * 1000, times[int(len(times) * 0.99)] * 1000
+            syncs = median_ms / (4 * sync_ms)
             print(
                 f"{in_flight:4} in flight  {len(times) / SECONDS:8,.0f} round trips/s   "
-                f"p50 {median_ms:7.2f} ms = {median_ms / (4 * sync_ms):6.1f} x 4 fdatasyncs   p99 {p99_ms:7.2f} ms"
+                f"p50 {median_ms:7.2f} ms = {syncs:6.1f} x 4 fdatasyncs   p99 {p99_ms:7.2f} ms"
             )
         for task in serving:
             task.cancel()
