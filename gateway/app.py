@@ -112,14 +112,16 @@ class Gateway:
             tasks.create_task(rooms.run(lambda: runtime.feed.head, lambda: self._beat(rooms, registry)))
             tasks.create_task(self._publish_head(rooms, runtime.feed))
             tasks.create_task(peering.run())
-            tasks.create_task(serve(make_server(peer_app(peer_desk)), self._peer_socket))
-            tasks.create_task(serve(make_server(local_app(desk, trusted_socket=True)), unix))
-            if self._config.local.port:
-                tcp = listen_tcp("127.0.0.1", self._config.local.port)
-                self._stack.callback(tcp.close)
-                tasks.create_task(serve(make_server(local_app(desk)), tcp))
-            log.info("gateway.ready", node=self._identity.node, endpoints=self.reach.endpoints)
-            ready(self)
+            # Inside, so that they close first: what is open says goodbye while the rest still runs.
+            async with asyncio.TaskGroup() as listeners:
+                listeners.create_task(serve(make_server(peer_app(peer_desk)), self._peer_socket))
+                listeners.create_task(serve(make_server(local_app(desk, trusted_socket=True)), unix))
+                if self._config.local.port:
+                    tcp = listen_tcp("127.0.0.1", self._config.local.port)
+                    self._stack.callback(tcp.close)
+                    listeners.create_task(serve(make_server(local_app(desk)), tcp))
+                log.info("gateway.ready", node=self._identity.node, endpoints=self.reach.endpoints)
+                ready(self)
 
     # --- parts
 

@@ -25,6 +25,11 @@ class Server(uvicorn.Server):
         """Leave signal handlers alone: several servers share this process."""
         yield
 
+    async def main_loop(self) -> None:
+        """Run until cancelled: then open connections are closed in order, within ``GRACE_S``."""
+        with contextlib.suppress(asyncio.CancelledError):
+            await super().main_loop()
+
 
 def make_server(app: ASGIApp) -> Server:
     """A server for an application, without logs of its own and without proxies' headers."""
@@ -84,9 +89,5 @@ def quieten() -> None:
 
 
 async def serve(server: Server, bound: socket.socket) -> None:
-    """Serve until cancelled."""
-    try:
-        await server.serve(sockets=[bound])
-    except asyncio.CancelledError:
-        server.should_exit = server.force_exit = True
-        raise
+    """Serve until cancelled, then say goodbye to whoever is connected."""
+    await server.serve(sockets=[bound])

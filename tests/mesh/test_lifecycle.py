@@ -1,0 +1,118 @@
+"""Making, starting and stopping nodes when something comes between: kills, second starts, signals."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from auth.joincodes import decode_join_code
+from gateway.clock import Clock
+from gateway.errors import HomeError
+from gateway.founding import found
+from gateway.joining import join
+from outbox.database import Database
+from tests.mesh.conftest import MakeNode
+from tests.mesh.processes import Node, until
+
+STEPS = ["keys/node.key", "room.db", "issuer.json", "gateway.toml", "journal.db"]
+"""What a join puts down, in this order."""
+
+
+def cut_short(node: Node) -> None:
+    """What a kill in the middle of making a journal leaves."""
+    Database.create(node.home.journal, wal_bytes=0).close()
+
+
+def test_a_founding_that_was_cut_short_is_repeated(make_node: MakeNode) -> None:
+    vps = make_node("vps")
+    vps.home.create()
+    cut_short(vps)
+    founded = found(vps.home, vps.name, Clock(), vps.settings)
+    with pytest.raises(HomeError):
+        found(vps.home, vps.name, Clock(), vps.settings)
+    assert founded.node == "vps"
+
+
+@pytest.mark.parametrize("step", STEPS)
+async def test_a_join_that_is_killed_is_run_again(vps: Node, make_node: MakeNode, step: str) -> None:
+    """Killed as soon as it has put down one of its files; the same command, once more, ends it."""
+    mbp = make_node("mbp")
+    async with vps.client() as gateway:
+        text = (await gateway.invite("mbp")).join_code
+    command = [sys.executable, "-m", "gateway", "join", "--invite", "-", "--port", str(mbp.port)]
+    with mbp.errors.open("wb") as errors:
+        joining = subprocess.Popen(
+            command, env={**os.environ, **mbp.env}, stdin=subprocess.PIPE, stdout=errors, stderr=errors
+        )
+    assert joining.stdin is not None
+    joining.stdin.write(text.encode())
+    joining.stdin.close()
+
+    async def put_down() -> bool:
+        return (mbp.home.root / step).exists() or joining.poll() is not None
+
+    await until(put_down, 20, f"{step} is there")
+    joining.kill()
+    joining.wait()
+    key = (mbp.home.keys / "node.key").read_bytes()
+    if joining.returncode != 0:
+        try:
+            await join(mbp.home, decode_join_code(text), None, Clock(), mbp.settings)
+        except HomeError:
+            assert step == "journal.db", "the kill came after the end"
+    assert (mbp.home.keys / "node.key").read_bytes() == key
+    mbp.start()
+    await mbp.ready()
+    await mbp.linked("vps")
+    async with vps.client() as gateway:
+        assert [row.status for row in await gateway.invites()] == ["used"]
+
+
+async def test_a_journal_of_nobody_does_not_stop_a_join(vps: Node, make_node: MakeNode) -> None:
+    mbp = make_node("mbp")
+    mbp.home.create()
+    cut_short(mbp)
+    await mbp.join(vps)
+    mbp.start()
+    await mbp.ready()
+
+
+async def test_a_second_process_is_refused_and_the_first_goes_on(vps: Node, mesh_dir: Path) -> None:
+    """F6, H8: one home, one gateway."""
+    second = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "gateway",
+        "run",
+        env={**os.environ, **vps.env},
+        stderr=asyncio.subprocess.PIPE,
+    )
+    async with asyncio.timeout(20):
+        _, errors = await second.communicate()
+    assert second.returncode not in {0, None}
+    assert b"Traceback" not in errors
+    await vps.ready()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_a_signal_ends_it_in_order(pair: tuple[Node, Node], number: signal.Signals) -> None:
+    vps, _ = pair
+    process = vps.process
+    assert process is not None
+    process.send_signal(number)
+
+    async def ended() -> bool:
+        return process.poll() is not None
+
+    await until(ended, 15, "it has ended")
+    assert process.returncode in {0, 130}, vps.tail()
+    assert "gateway.stopped" in vps.log()
+    assert "Traceback" not in vps.log() + vps.tail()
+    vps.process = None
+    vps.start()
+    await vps.ready()
+    await vps.linked("mbp")
