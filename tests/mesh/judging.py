@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing
 
 from gateway.clock import Clock
-from gateway.demo import evidence
 from gateway.demo.evidence import read_mesh
 from gateway.demo.faults import Fault, FaultKind
 from gateway.demo.invariants import (
@@ -24,6 +23,7 @@ from gateway.demo.invariants import (
 from gateway.demo.witness import Account
 from outbox.delivery import settled
 from outbox.kinds import Kind
+from outbox.reader import JournalReader
 from outbox.records import DeliveryState, TurnState
 from tests.mesh.processes import Node
 
@@ -78,8 +78,18 @@ def check_agreement(mesh: Mesh) -> Iterator[Fault]:
 
 
 def at_rest(nodes: tuple[Node, ...], messages: int) -> bool:
-    """Whether so many messages were sent, and nothing is on its way any more."""
+    """Whether so many messages were sent, all of them have ended, and everybody has read everything."""
     with ExitStack() as stack:
         readers = [stack.enter_context(closing(node.journal())) for node in nodes]
-        sent = [row for reader in readers for row in reader.deliveries(DeliveryState, ROWS_MAX)]
-        return sum(row.kind == Kind.MESSAGE for row in sent) >= messages and evidence.at_rest(readers)
+        rows = [row for reader in readers for row in reader.deliveries(DeliveryState, ROWS_MAX)]
+        return (
+            sum(row.kind == Kind.MESSAGE for row in rows) >= messages
+            and all(settled(Kind(row.kind), row.state) for row in rows)
+            and not any(reader.open_turns() for reader in readers)
+            and all(_has_read(one, other) for one in readers for other in readers if one is not other)
+        )
+
+
+def _has_read(reader: JournalReader, other: JournalReader) -> bool:
+    cursor = reader.cursor(other.identity().node)
+    return (cursor.seq if cursor is not None else 0) == other.head().seq
