@@ -1,6 +1,6 @@
 """Reads journals for the verdict: whole outboxes with their chains verified, and the rows beside them."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 
 from auth.keyring import Keyring
 from gateway.clock import Clock
@@ -77,20 +77,20 @@ def _outbox(reader: JournalReader, verify: Verify) -> tuple[tuple[Said, ...], st
     return tuple(entries), ""
 
 
-def at_rest(readers: Iterable[JournalReader]) -> bool:
+def at_rest(readers: Iterable[JournalReader], waiting: Container[EventId]) -> bool:
     """Whether nothing is on its way any more.
 
-    Every obligation is settled or explained by an open incident, every turn is over unless its sender has
-    such an incident, and every node has read the others to their ends.
+    Every obligation is settled, every turn is over, and every node has read the others to their ends. Only
+    the events of ``waiting`` may be open, and must be: their senders have the incident that says so.
     """
     known = list(readers)
     explained = {incident.subject for reader in known for incident in reader.incidents(open_only=True)}
-    owed = (row for reader in known for row in reader.deliveries(DeliveryState, _ALL) if _is_owed(row))
-    turns = (row for reader in known for row in reader.open_turns())
-    return (
-        all(row.event_id in explained for row in owed)
-        and all(row.event_id in explained for row in turns)
-        and all(_has_read(reader, other) for reader in known for other in known if reader is not other)
+    owed = [
+        row.event_id for reader in known for row in reader.deliveries(DeliveryState, _ALL) if _is_owed(row)
+    ]
+    turns = [row.event_id for reader in known for row in reader.open_turns()]
+    return all(event in waiting and event in explained for event in (*owed, *turns)) and all(
+        _has_read(reader, other) for reader in known for other in known if reader is not other
     )
 
 

@@ -24,6 +24,8 @@ class FaultKind(StrEnum):
     """A cursor that passed what was not handled, went back, or points at another history (I5)."""
     FORGOTTEN = "forgotten"
     """What was in a journal before the crash is not in it any more."""
+    UNFINISHED = "unfinished"
+    """Lines that were not said, or messages still on their way, when the time for all of it was over."""
     PLANTED = "planted"
     """Planted trouble that did not come to its end, or an incident that nobody planted."""
     REPORT = "report"

@@ -54,5 +54,6 @@ LOOK_EVERY_S = 0.1
 LOG_LINES = 15
 """Of each gateway's log, shown when something went wrong."""
 
-DISAGREEMENTS_SHOWN = 20
+FAULTS_SHOWN = 20
+INCIDENTS_SHOWN = 12
 """A screenful: the first few tell the story."""

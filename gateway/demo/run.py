@@ -16,7 +16,7 @@ from gateway.demo.cast import Cast
 from gateway.demo.conversation import Conversation, parse, scaled
 from gateway.demo.errors import InvalidConversation
 from gateway.demo.evidence import at_rest, deliverable, read_mesh, read_node
-from gateway.demo.extras import Extras, Part, extras
+from gateway.demo.extras import Extras, Part, Trouble, extras
 from gateway.demo.facts import NodeFacts
 from gateway.demo.faults import Fault
 from gateway.demo.limits import LOOK_EVERY_S, SLA_PROCESS_MS
@@ -64,6 +64,8 @@ class Demo:
         self._witness = Witness()
         self._killed: list[NodeFacts] = []
         self._away_ms = 0
+        self._unsaid = 0
+        self._rested = False
 
     @property
     def talkers(self) -> tuple[str, str]:
@@ -82,6 +84,8 @@ class Demo:
                 killed=tuple(self._killed),
                 account=self._witness.account(),
                 process_ms=SLA_PROCESS_MS,
+                unsaid=self._unsaid,
+                rested=self._rested,
             )
             verdict = judge(case)
             differences = self._report(verdict, progress) if self._options.report else None
@@ -126,8 +130,9 @@ class Demo:
         progress.begin("conversation", cast.lines)
         async with asyncio.TaskGroup() as tasks:
             showing = tasks.create_task(_follow(cast, progress))
-            await cast.play(self._snapshot, self._rests)
+            self._rested = await cast.play(self._snapshot, self._rests)
             showing.cancel()
+        self._unsaid = cast.lines - cast.said
         self._away_ms = cast.away_ms or 0
 
     def _snapshot(self) -> None:
@@ -140,7 +145,8 @@ class Demo:
         self.mesh.check()
         readers = [JournalReader.open(gateway.home.journal) for gateway in self.mesh.gateways.values()]
         try:
-            return at_rest(readers)
+            waits = self._witness.account().promised(Trouble.UNANSWERED)
+            return at_rest(readers, () if waits is None else (waits,))
         finally:
             for reader in readers:
                 reader.close()

@@ -12,7 +12,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from gateway.demo.limits import DISAGREEMENTS_SHOWN, SLA_PROCESS_MS
+from gateway.demo.limits import FAULTS_SHOWN, INCIDENTS_SHOWN, SLA_PROCESS_MS
 from gateway.demo.process import GatewayProcess
 from gateway.demo.result import Result
 from gateway.demo.verdict import Percentiles
@@ -150,8 +150,8 @@ def _times(times: Percentiles | None) -> str:
 def _incidents(result: Result) -> Group:
     table = _table("incident", "from, to", "detail", "event")
     table.columns[0].no_wrap = table.columns[-1].no_wrap = True
-    for incident in result.incidents:
-        origin = "" if incident.planted else " (not planted: the crash)"
+    for incident in result.incidents[:INCIDENTS_SHOWN]:
+        origin = "" if incident.planted else " (not planted)"
         detail = one_line(incident.detail, _DETAIL_CHARS) + origin
         table.add_row(incident.name, incident.what, detail, incident.event_id)
     agreed = {
@@ -159,7 +159,9 @@ def _incidents(result: Result) -> Group:
         False: "Incidents in the journals. The Spark report differs, see below.",
         None: "Incidents in the journals; no report was made.",
     }[result.report_agrees]
-    return Group(Text(), Text(agreed), table)
+    left = len(result.incidents) - INCIDENTS_SHOWN
+    more = [Text(f"and {left} more that nobody planted: turns that ended late")] if left > 0 else []
+    return Group(Text(), Text(agreed), table, *more)
 
 
 def _refusals(result: Result) -> Iterable[Text]:
@@ -171,12 +173,12 @@ def _faults(result: Result) -> Iterable[RenderableType]:
     if not result.faults:
         return
     table = _table("fault", "about", "detail")
-    for fault in result.faults[:DISAGREEMENTS_SHOWN]:
+    for fault in result.faults[:FAULTS_SHOWN]:
         table.add_row(fault.kind, one_line(fault.subject, 80), one_line(fault.detail, 200))
     yield Text()
     yield table
-    if len(result.faults) > DISAGREEMENTS_SHOWN:
-        yield Text(f"and {len(result.faults) - DISAGREEMENTS_SHOWN} more")
+    if len(result.faults) > FAULTS_SHOWN:
+        yield Text(f"and {len(result.faults) - FAULTS_SHOWN} more")
 
 
 def _paths(result: Result) -> Group:

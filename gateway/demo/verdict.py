@@ -95,6 +95,10 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     account: Account
     process_ms: int
     """What was promised from ``accepted`` to ``processed``."""
+    unsaid: int = 0
+    """Lines of the conversation that no gateway took."""
+    rested: bool = True
+    """Whether nothing was on its way any more when the journals were read."""
 
 
 def judge(case: Case) -> Verdict:
@@ -174,6 +178,10 @@ def _counts(case: Case, rows: Mapping[EventId, Delivery], faults: tuple[Fault, .
 
 def _broken(case: Case) -> Iterator[Fault]:
     mesh, account = case.mesh, case.account
+    if case.unsaid:
+        yield Fault(FaultKind.UNFINISHED, "conversation", f"{case.unsaid} lines were never said")
+    if not case.rested:
+        yield Fault(FaultKind.UNFINISHED, "mesh", "messages were still on their way when the time was over")
     yield from check_promises(mesh, account)
     for facts in mesh.values():
         yield from check_outbox(facts)

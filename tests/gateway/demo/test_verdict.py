@@ -136,6 +136,11 @@ def test_quarantined_entries_are_a_fault():
     assert kinds(judge(with_node(replace(mesh()[MBP], quarantined=1)))) == {FaultKind.OUTBOX}
 
 
+def test_a_play_that_did_not_come_to_its_end_is_a_fault():
+    assert kinds(judge(case(unsaid=1))) == {FaultKind.UNFINISHED}
+    assert kinds(judge(case(rested=False))) == {FaultKind.UNFINISHED}
+
+
 def test_what_a_crash_forgot_is_a_fault():
     richer = replace(
         mesh()[LAB], deliveries={**mesh()[LAB].deliveries, ASKED: delivery(ASKED, "x", VPS, "emitted")}
