@@ -4,7 +4,8 @@ import msgspec
 
 from gateway.demo.facts import NodeFacts
 from gateway.demo.faults import Fault
-from gateway.demo.verdict import Counts, Percentiles, Verdict
+from gateway.demo.percentiles import Percentiles
+from gateway.demo.verdict import Counts, Verdict
 from outbox.ids import EventId, NodeId
 from outbox.kinds import Kind
 from outbox.records import DeliveryState

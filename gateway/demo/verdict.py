@@ -22,6 +22,7 @@ from gateway.demo.invariants import (
     check_survival,
     check_turns,
 )
+from gateway.demo.percentiles import Percentiles, percentiles
 from gateway.demo.witness import Account
 from outbox.delivery import settled
 from outbox.errors import UnknownRecipient
@@ -29,14 +30,6 @@ from outbox.ids import EventId, NodeId
 from outbox.kinds import Kind, Outcome
 from outbox.records import Delivery, DeliveryState
 from spark.incidents import IncidentClass
-
-
-class Percentiles(msgspec.Struct, frozen=True, rename="camel"):
-    """Milliseconds."""
-
-    p50: int
-    p95: int
-    p99: int
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -130,14 +123,6 @@ def fate(row: Delivery) -> DeliveryState:
     if row.replied_at_ms is not None:
         return DeliveryState.REPLIED
     return row.state
-
-
-def percentiles(values: list[int]) -> Percentiles | None:
-    """By the nearest rank; None of nothing."""
-    if not values:
-        return None
-    ranked = sorted(values)
-    return Percentiles(*(ranked[max(0, -(-len(ranked) * percent // 100) - 1)] for percent in (50, 95, 99)))
 
 
 def _done_ms(row: Delivery) -> int | None:

@@ -1,13 +1,12 @@
 """The verdict over a small run made by hand: its figures, and that it misses no fault."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from gateway.demo.extras import Trouble
 from gateway.demo.faults import FaultKind
-from gateway.demo.verdict import Found, Percentiles, fate, judge, percentiles
+from gateway.demo.percentiles import Percentiles
+from gateway.demo.verdict import Found, fate, judge
 from gateway.demo.witness import Account
 from outbox.kinds import Kind
 from outbox.records import DeliveryState, Incident
@@ -155,17 +154,3 @@ def test_a_reply_after_the_ack_counts_as_replied():
     assert fate(row) is DeliveryState.REPLIED
     dead = replace(row, state=DeliveryState.DEAD_LETTER)
     assert fate(dead) is DeliveryState.DEAD_LETTER
-
-
-@given(st.lists(st.integers(0, 10**6), min_size=1))
-def test_percentiles_are_values_and_leave_at_most_their_share_above(values):
-    found = percentiles(values)
-    assert found is not None
-    for percent, value in ((50, found.p50), (95, found.p95), (99, found.p99)):
-        assert value in values
-        assert sum(other > value for other in values) * 100 <= (100 - percent) * len(values)
-        assert sum(other < value for other in values) * 100 < percent * len(values)
-
-
-def test_percentiles_of_nothing():
-    assert percentiles([]) is None
