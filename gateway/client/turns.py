@@ -8,13 +8,13 @@ import asyncio
 import json
 from contextlib import suppress
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Protocol, Self
 
 import msgspec
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 
-from gateway.api.answers import SentAnswer
+from gateway.api.answers import ExtendedAnswer, SentAnswer, SettledAnswer
 from gateway.api.frames import Delivered, DeliverFrame, ErrorFrame
 from gateway.client.backoff import backoff_s
 from gateway.client.limits import BACKOFF_CAP_S, BACKOFF_FIRST_S
@@ -24,16 +24,43 @@ from gateway.errors import Denied, Unreachable
 from outbox.envelope import Event, decode_event
 from outbox.ids import AgentId, EventId
 
-if TYPE_CHECKING:
-    from gateway.client.agent import AgentClient
-
 _REPLACED = 4409
+
+
+class Answers(Protocol):
+    """What a turn needs of its agent (``gateway.client.agent.AgentClient``)."""
+
+    name: AgentId
+
+    async def reply(
+        self,
+        event_id: str,
+        payload: object,
+        *,
+        lease_id: str | None,
+        type: str | None,  # noqa: A002 - the envelope's own name
+        id: str | None,  # noqa: A002 - as above
+    ) -> SentAnswer:
+        """Answer the event."""
+        ...
+
+    async def ack(self, event_id: str, *, lease_id: str | None, failed: str | None = None) -> SettledAnswer:
+        """End the turn."""
+        ...
+
+    async def nack(self, event_id: str, lease_id: str, *, delay_ms: int) -> SettledAnswer:
+        """Give it back."""
+        ...
+
+    async def extend(self, event_id: str, lease_id: str, *, lease_ms: int) -> ExtendedAnswer:
+        """Keep it longer."""
+        ...
 
 
 class Turn:
     """One event in this agent's hands until it is answered, given back, or its lease runs out."""
 
-    def __init__(self, turns: "Turns", agent: "AgentClient", delivered: Delivered) -> None:
+    def __init__(self, turns: "Turns", agent: "Answers", delivered: Delivered) -> None:
         self._turns = turns
         self._agent = agent
         self.event: Event = decode_event(bytes(delivered.event))
@@ -65,10 +92,16 @@ class Turn:
         text = payload.get("text") if isinstance(payload, dict) else payload
         return text if isinstance(text, str) else bytes(self.event.payload).decode()
 
-    async def reply(self, payload: object, *, type: str | None = None) -> SentAnswer:  # noqa: A002
-        """Answer the sender; the turn is processed with it."""
+    async def reply(
+        self,
+        payload: object,
+        *,
+        type: str | None = None,  # noqa: A002 - the envelope's own name
+        id: str | None = None,  # noqa: A002 - as above
+    ) -> SentAnswer:
+        """Answer the sender; the turn is processed with it. With the same ``id`` it is answered once."""
         try:
-            return await self._agent.reply(self.event_id, payload, lease_id=self.lease_id, type=type)
+            return await self._agent.reply(self.event_id, payload, lease_id=self.lease_id, type=type, id=id)
         finally:
             await self._turns.finished(self)
 
@@ -106,7 +139,7 @@ class Turns:
     ``session_replaced``).
     """
 
-    def __init__(self, wire: Wire, agent: "AgentClient", session: str, credit: int, clock: Clock) -> None:
+    def __init__(self, wire: Wire, agent: "Answers", session: str, credit: int, clock: Clock) -> None:
         self.session = session
         self._wire = wire
         self._agent = agent
