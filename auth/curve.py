@@ -8,6 +8,11 @@ second name for the same key. All three are refused where keys enter the mesh.
 Constants and decoding: RFC 8032 sections 5.1 and 5.1.3. Nothing here is secret, so nothing is constant-time.
 """
 
+from functools import lru_cache
+
+_CHECKED_MAX = 4096
+"""Answers remembered: each peer's key is asked about with every message and every change of the room."""
+
 _P = 2**255 - 19
 _L = 2**252 + 27742317777372353535851937790883648493
 _D = -121665 * pow(121666, -1, _P) % _P
@@ -17,8 +22,9 @@ _Point = tuple[int, int, int, int]
 """Extended coordinates (X, Y, Z, T) with x = X/Z, y = Y/Z, xy = T/Z."""
 
 
+@lru_cache(_CHECKED_MAX)
 def in_prime_order_group(raw: bytes) -> bool:
-    """Whether 32 bytes are the canonical encoding of a point of order L. About a millisecond."""
+    """Whether 32 bytes are the canonical encoding of a point of order L. A millisecond or two, once a key."""
     point = _decode(raw)
     if point is None or _is_identity(point):
         return False
