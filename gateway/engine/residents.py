@@ -30,7 +30,11 @@ class Residents:
         return row
 
     def add(self, tick: Tick, request: AddAgent) -> LocalAgent:
-        """Let it live here, under the owner epoch after the last one known. Raises NameTaken."""
+        """Let it live here, under the owner epoch after that of another owner. Raises NameTaken.
+
+        Coming back to the same node is no change of owner: each one is proved by the ones before, and that
+        proof may not grow with every absence.
+        """
         owner = tick.view.owner(request.name)
         if owner is not None and owner.node != tick.identity.node:
             raise NameTaken(
@@ -40,10 +44,9 @@ class Residents:
             raise NameTaken(
                 f"{request.name} lives here already", hint="its token is in the home, under agents/"
             )
-        before = tick.view.agents.get(request.name)
         row = LocalAgent(
             name=request.name,
-            owner_epoch=before.owner_epoch + 1 if before is not None else 1,
+            owner_epoch=_owner_epoch(tick, request.name),
             token_hash=request.token_hash,
             created_at_ms=tick.now.wall_ms,
         )
@@ -57,3 +60,10 @@ class Residents:
         tick.store.drop_agent(name)
         del self._rows[name]
         return row
+
+
+def _owner_epoch(tick: Tick, name: AgentId) -> int:
+    before = tick.view.agents.get(name)
+    if before is None:
+        return 1
+    return before.owner_epoch + (before.node != tick.identity.node)
