@@ -32,6 +32,8 @@ class GatewayOutlets:
     def agent_changed(self, changed: AgentChanged) -> None:
         """Its token counts from now on (or no longer); its record goes into the ``state`` room."""
         self._tokens.refresh()
+        if not changed.active:
+            self._turns.removed(changed.name)
         self._rooms.say_agent(changed.name, changed.owner_epoch, active=changed.active)
 
     def reset(self) -> None:

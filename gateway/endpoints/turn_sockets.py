@@ -9,6 +9,8 @@ from outbox.ids import AgentId
 
 REPLACED = 4409
 """WebSocket close code: the session has subscribed anew elsewhere; do not come back."""
+REMOVED = 4410
+"""WebSocket close code: the agent does not live here any more."""
 RESET = 1012
 """Close code "service restart" (IANA registry of RFC 6455): subscribe again."""
 
@@ -76,6 +78,12 @@ class TurnSockets:
         box = self._boxes.get(turn.subscriber)
         if box is not None:
             box.put(turn)
+
+    def removed(self, agent: AgentId) -> None:
+        """The agent was taken away: its sockets would wait for ever, also for turns after its return."""
+        for box in self._boxes.values():
+            if box.key[0] == agent:
+                box.end(SubscriptionEnded(REMOVED, f"{agent} does not live here any more"))
 
     def reset(self) -> None:
         """The engine was built anew and knows no subscriber: every socket has to subscribe again."""
