@@ -30,7 +30,7 @@ from gateway.errors import Busy, Denied
 from gateway.feed import Feed
 from gateway.limits import QUEUE_INPUTS_MAX, STORAGE_PAUSE_S, TICK_INPUTS_MAX
 from outbox.errors import StorageFull
-from outbox.journal import Journal
+from outbox.store import Store
 from stateroom.view import View
 
 log = structlog.get_logger(__name__)
@@ -64,7 +64,7 @@ class Runtime:
     """Feeds one engine and performs its effects. Lives on one event loop."""
 
     def __init__(
-        self, journal: Journal, make_engine: Callable[[View, Now], Engine], view: View, clock: Clock
+        self, journal: Store, make_engine: Callable[[View, Now], Engine], view: View, clock: Clock
     ) -> None:
         self._journal = journal
         self._make_engine = make_engine

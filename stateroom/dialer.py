@@ -8,6 +8,7 @@ after a session that lasted. Pings find a half-open connection within 20 s.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from enum import StrEnum
 
 import msgspec
@@ -132,7 +133,7 @@ class Dialer:
         if opened_at is not None and loop.time() - opened_at >= self._steady_s:
             self._backoff.succeeded()
 
-    def _connect(self, headers: Mapping[str, str]) -> connect:
+    def _connect(self, headers: Mapping[str, str]) -> AbstractAsyncContextManager[ClientConnection]:
         return connect(
             self.url,
             additional_headers=dict(headers),

@@ -98,6 +98,8 @@ class Link:
         except* MeshError as broken:
             await self._say_bye(_first(broken))
         finally:
+            if self._ended.done() and not self._ended.cancelled():
+                self._ended.exception()  # an end that came before anybody waited for it has been heard too
             await self._socket.close(CLOSE_NORMAL, "")
 
     def handled(self, head: Head) -> None:

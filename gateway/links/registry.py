@@ -7,6 +7,7 @@ from gateway.clock import Clock
 from gateway.engine.effects import CursorMoved, StreamBroken
 from gateway.links.errors import LinkEnded, StreamRefused
 from gateway.links.link import Link
+from outbox.errors import BrokenChain
 from outbox.ids import NodeId
 
 
@@ -84,10 +85,11 @@ class Registry:
             link.handled(moved.head)
 
     def stream_broken(self, broken: StreamBroken) -> None:
-        """Close the link that brought a page that does not follow on."""
+        """Close the link that brought a page that was not taken; the peer is blamed for its own faults."""
         link = self._links.get(broken.node)
         if link is not None:
-            link.end(StreamRefused(f"{broken.code}: {broken.what}"))
+            why = f"{broken.code}: {broken.what}"
+            link.end(StreamRefused(why) if broken.code == BrokenChain.code else LinkEnded(why))
 
     def _wake(self) -> None:
         self._changed.set()
