@@ -1,11 +1,14 @@
 """Named places where a test may kill this process, to see that what was promised before them still holds.
 
 Without ``GATEWAY_CRASHPOINT`` in the environment at import they do nothing. ``GATEWAY_CRASHPOINT=name`` kills
-at the first passing, ``name:3`` at the third; SIGKILL, so that nothing is flushed, closed or said.
+at the first passing, ``name:3`` at the third; SIGKILL, so that nothing is flushed, closed or said. A
+simulation of many processes in one watches the passings instead, and kills none but its own.
 """
 
 import os
 import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 
 from gateway.errors import ConfigError
@@ -59,10 +62,38 @@ def fuse(setting: str) -> Fuse | None:
     return Fuse(CrashPoint(name), int(nth or 1))
 
 
-_ARMED = fuse(os.environ.get(VARIABLE, ""))
+Trap = Callable[[CrashPoint], None]
+"""Is told of every passing; does not return from the fatal one."""
+
+
+def trap(setting: str) -> Trap | None:
+    """The trap that the variable asks for. Raises ConfigError."""
+    armed = fuse(setting)
+    if armed is None:
+        return None
+
+    def spring(point: CrashPoint) -> None:
+        if armed.burns_out(point):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    return spring
+
+
+_trap = trap(os.environ.get(VARIABLE, ""))
 
 
 def crashpoint(point: CrashPoint) -> None:
     """Die here if a test asked for it."""
-    if _ARMED is not None and _ARMED.burns_out(point):
-        os.kill(os.getpid(), signal.SIGKILL)
+    if _trap is not None:
+        _trap(point)
+
+
+@contextmanager
+def watching(watcher: Trap) -> Iterator[None]:
+    """Let a simulation decide at each passing, in place of what the variable asked for."""
+    global _trap  # noqa: PLW0603 - the points are the process's, and so is their trap
+    before, _trap = _trap, watcher
+    try:
+        yield
+    finally:
+        _trap = before

@@ -1,0 +1,191 @@
+"""One run of a simulated gateway: the parts of the real one, put together as ``gateway.app`` does.
+
+Left out, and tested elsewhere: HTTP, tickets, Yjs, SQLite. What survives the run is its home.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from auth.errors import NodeMismatch
+from auth.keys import PublicKey
+from gateway.courier.limits import CourierLimits
+from gateway.door import PIPE_ROOM, check_member
+from gateway.endpoints.turn_sockets import TurnSockets
+from gateway.engine import Engine
+from gateway.engine.effects import Admitted, Answer
+from gateway.engine.engine import Desk, DoorRequest
+from gateway.engine.inputs import Now
+from gateway.engine.policy import Policy
+from gateway.feed import Feed
+from gateway.harness.sim.clocks import SimClock
+from gateway.harness.sim.disk import Disk
+from gateway.harness.sim.loop import SimLoop
+from gateway.harness.sim.network import Network
+from gateway.harness.sim.peering import SimPeering
+from gateway.harness.sim.room import SimRooms, Stored
+from gateway.harness.sim.signing import Keys
+from gateway.harness.sim.wire import WireEnd
+from gateway.limits import HEAD_EVERY_S
+from gateway.links.link import Link, Local
+from gateway.links.reach import Reach
+from gateway.links.registry import Registry
+from gateway.links.socket import DialledSocket
+from gateway.outlets import GatewayOutlets
+from gateway.runtime import Runtime
+from gateway.tokens import TokenTable
+from outbox.errors import NotFound
+from outbox.ids import NodeId
+from outbox.records import Identity
+from stateroom.outflow import GONE
+from stateroom.sockets import recv_of, send_of
+from stateroom.view import View
+
+_FORBIDDEN = 4403
+
+
+@dataclass
+class SimHome:
+    """What a node keeps when its process ends."""
+
+    identity: Identity
+    disk: Disk
+    clock: SimClock
+    keys: Keys
+    stored: Stored = field(default_factory=dict)
+    reachable: bool = True
+    """Others can dial it."""
+    policy: Policy = field(default_factory=Policy)
+    limits: CourierLimits = field(default_factory=CourierLimits)
+
+    @property
+    def name(self) -> str:
+        """The node's."""
+        return self.identity.node
+
+
+class _NoDesk(Desk):
+    def answer(self, item: DoorRequest, now: Now, view: View) -> Answer:  # noqa: ARG002 - as a Desk
+        """Raises NotFound."""
+        raise NotFound("there are no invites in a simulated mesh")
+
+
+class _NoTokens:
+    def refresh(self) -> None:
+        """Agents need none here."""
+
+
+Resident = Callable[["SimGateway"], Coroutine[Any, Any, None]]
+"""An agent's life with one run of its gateway."""
+
+
+class SimGateway:
+    """One process of a node."""
+
+    def __init__(self, home: SimHome, network: Network, loop: SimLoop) -> None:
+        self.name = home.name
+        self.home = home
+        self.loop = loop
+        self.residents: list[Resident] = []
+        self.runtime: Runtime
+        self.turns = TurnSockets()
+        self.rooms: SimRooms
+        self.registry: Registry
+        self.on_exit: Callable[[BaseException | None], None] = lambda _error: None
+        """The process ended by itself."""
+        self._network = network
+        self._tasks: asyncio.TaskGroup | None = None
+
+    def start(self) -> None:
+        """Begin; runs in the process's own loop."""
+        self.loop.create_task(self.run()).add_done_callback(self._over)
+
+    async def run(self) -> None:
+        """Serve until killed."""
+        home, clock = self.home, self.home.clock
+        clock.boot()
+        identity = home.identity
+        self.rooms = rooms = SimRooms(identity, home.keys, clock, home.stored)
+        self.runtime = runtime = Runtime(home.disk, self._engine, rooms.view(), clock)
+        local = Local(identity, runtime, home.disk, clock)
+        self.registry = registry = Registry(identity.node, clock)
+        reach = Reach((f"http://{self.name}",) if home.reachable else (), None, loopback=False)
+        peering = SimPeering(local, registry, rooms, reach, network=self._network, party=self, keys=home.keys)
+        runtime.outlets = GatewayOutlets(self.turns, registry, rooms, cast("TokenTable", _NoTokens()))
+        rooms.say_agents(home.disk.agents())
+        for node, head in home.disk.cursors().items():
+            rooms.cursor_moved(node, head)
+        rooms.watch(runtime.see)
+        rooms.watch(peering.see)
+        self._network.join(self)
+        async with asyncio.TaskGroup() as tasks:
+            self._tasks = tasks
+            tasks.create_task(runtime.run())
+            tasks.create_task(rooms.publish_cursors(lambda: runtime.feed.head))
+            tasks.create_task(self._publish_head(reach, runtime.feed))
+            tasks.create_task(peering.run())
+            for resident in self.residents:
+                tasks.create_task(resident(self))
+
+    def digest(self) -> str:
+        """Of what its state room shows; "" before it has one."""
+        return self.rooms.digest() if self._tasks is not None else ""
+
+    def _over(self, task: "asyncio.Task[None]") -> None:
+        if not self.loop.dead and not self.loop.doomed:
+            self.on_exit(task.exception() if not task.cancelled() else None)
+
+    def accept(self, channel: str, peer: str, end: WireEnd) -> None:
+        """Serve a connection of another node."""
+        if self._tasks is not None and not self.loop.doomed:
+            self._tasks.create_task(self._serve(channel, peer, end))
+
+    async def _serve(self, channel: str, peer: str, end: WireEnd) -> None:
+        node, key = NodeId(peer), self.home.keys.key(peer).raw
+        admitted = Admitted(req=0, node=node, room=channel, public_key=key, session_id="", new_member=False)
+        try:
+            check_member(self.rooms.view(), admitted)
+        except NodeMismatch:
+            await end.close(_FORBIDDEN, "not admitted")
+            return
+        self.registry.opened(node, channel)
+        try:
+            room = self.rooms.channel(channel)
+            if room is not None:
+                connection: Any = end
+                await room.serve(send_of(connection), recv_of(connection), peer=peer)
+                await end.close(GONE.code)
+            else:
+                assert channel == PIPE_ROOM
+                await self._link(node, end)
+        finally:
+            self.registry.closed(node, channel)
+
+    async def _link(self, peer: Any, end: WireEnd) -> None:
+        key = cast("PublicKey", self.home.keys.key(peer))
+        local = Local(self.home.identity, self.runtime, self.home.disk, self.home.clock)
+        socket = DialledSocket(cast("Any", end))
+        await self.registry.run_link(Link(local, peer, key.verify, socket, dialled=False))
+
+    def _engine(self, view: View, now: Now) -> Engine:
+        home = self.home
+        sign = home.keys.key(self.name).sign
+        return Engine(
+            home.disk,
+            view,
+            sign,
+            home.clock,
+            now,
+            policy=home.policy,
+            limits=home.limits,
+            desk=_NoDesk(),
+        )
+
+    async def _publish_head(self, reach: Reach, feed: Feed) -> None:
+        said = None
+        while True:
+            if feed.head != said:
+                said = feed.head
+                self.rooms.say_node(reach.endpoints, said)
+            await asyncio.sleep(HEAD_EVERY_S)

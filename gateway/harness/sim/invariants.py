@@ -1,0 +1,218 @@
+"""The judge: reads the stores of a world that has come to rest, and nothing that the code says of itself."""
+
+from collections.abc import Iterator, Sequence
+
+from gateway.engine.deliveries import DEAD, NEVER_ACCEPTED, NOT_PROCESSED
+from gateway.harness.sim.disk import Disk
+from gateway.harness.sim.findings import Finding, Promise
+from gateway.harness.sim.liar import STOLEN, STRANGER, Liar
+from gateway.harness.sim.mesh import SimMesh
+from gateway.harness.sim.outbox import OutboxRead, read_outbox
+from outbox.chain import genesis
+from outbox.delivery import settled
+from outbox.envelope import Event
+from outbox.errors import PeerError
+from outbox.ids import NodeId
+from outbox.kinds import RULES, Kind, Outcome
+from outbox.records import Delivery, DeliveryState, Received, TurnState
+from outbox.verification import verify_outbox
+
+_ALL = 1_000_000
+_STATES = tuple(DeliveryState)
+
+
+def unrest(mesh: SimMesh) -> str | None:
+    """What is still under way; None when everything has ended and everybody knows the same."""
+    for name, home in mesh.homes.items():
+        waiting = [agent.name for agent in mesh.agents[name] if agent.todo]
+        if waiting:
+            return f"{waiting[0]} has something to send"
+        if name not in mesh.gateways:
+            return f"{name} does not run"
+        for row in home.disk.deliveries(_STATES, _ALL):
+            if not settled(Kind(row.kind), row.state):
+                return f"{row.event_id} of {row.from_agent} is {row.state} ({row.node} attempt {row.attempt})"
+        for turn in home.disk.open_turns():
+            return f"{turn.event_id} at {turn.to_agent} is {turn.state}"
+        for other, theirs in mesh.homes.items():
+            cursor = home.disk.cursor(other)
+            if other != name and (cursor.seq if cursor else 0) != theirs.disk.head().seq:
+                return f"{name} has not read {other} to its end"
+    digests = {gateway.digest() for gateway in mesh.living()}
+    return None if len(digests) == 1 else "the state rooms differ"
+
+
+def judge(mesh: SimMesh, liars: Sequence[Liar]) -> Iterator[Finding]:
+    """Every broken promise that the stores show."""
+    outboxes = {name: read_outbox(home.disk) for name, home in mesh.homes.items()}
+    for name, home in mesh.homes.items():
+        yield from _chain(mesh, name, home.disk)
+        yield from _sent(mesh, name, outboxes[name])
+        yield from _acks(name, home.disk, outboxes[name])
+        yield from _deliveries(mesh, name, home.disk, outboxes[name])
+        yield from _incidents(name, home.disk)
+        yield from _turns(mesh, name, home.disk)
+        for source, outbox in outboxes.items():
+            yield from _cursor(name, home.disk, source, outbox, outboxes[name])
+        yield from _lies(name, home.disk, liars)
+    yield from _engaged_once(mesh)
+
+
+def _chain(mesh: SimMesh, name: NodeId, disk: Disk) -> Iterator[Finding]:
+    start = genesis(mesh.keys.mesh, name, disk.identity().epoch)
+    try:
+        verify_outbox(disk, mesh.keys.key(name).verify, start)
+    except PeerError as error:
+        yield Finding(Promise.SENT_IS_KEPT, f"the outbox of {name} does not verify: {error}")
+
+
+def _sent(mesh: SimMesh, name: NodeId, outbox: OutboxRead) -> Iterator[Finding]:
+    for event, (node, _) in mesh.witness.told.items():
+        if node == name and event not in outbox.attempts:
+            yield Finding(Promise.SENT_IS_KEPT, f"{event} was told sent and is not in the outbox of {name}")
+    for event, attempts in outbox.attempts.items():
+        if attempts != list(range(1, len(attempts) + 1)):
+            yield Finding(Promise.SENT_IS_KEPT, f"{name} wrote attempts {attempts} of {event}")
+    for key, events in outbox.keys.items():
+        if len(events) > 1:
+            yield Finding(Promise.SENT_IS_KEPT, f"{key} stands for {sorted(events)} at {name}")
+
+
+def _acks(name: NodeId, disk: Disk, outbox: OutboxRead) -> Iterator[Finding]:
+    for event in outbox.accepted:
+        if disk.received(event) is None:
+            yield Finding(Promise.ACCEPTED_IS_DURABLE, f"{name} accepted {event} and has no row of it")
+    for event, ends in outbox.ended.items():
+        row = disk.received(event)
+        if row is not None and len(ends) > 1:
+            yield Finding(Promise.ENGAGED_ONCE, f"{name} ended {event} in {len(ends)} ACKs")
+
+
+def _deliveries(mesh: SimMesh, name: NodeId, disk: Disk, outbox: OutboxRead) -> Iterator[Finding]:
+    for row in disk.deliveries(_STATES, _ALL):
+        if not settled(Kind(row.kind), row.state):
+            yield Finding(Promise.EVERY_SEND_ENDS, f"{row.event_id} of {name} ended as {row.state}")
+        if row.event_id not in outbox.attempts:
+            yield Finding(Promise.SENT_IS_KEPT, f"{name} owes {row.event_id}, which is not in its outbox")
+        if row.state is DeliveryState.DEAD_LETTER:
+            yield from _dead(name, disk, row, outbox)
+        there = mesh.homes[row.node].disk.received(row.event_id) if row.node in mesh.homes else None
+        yield from _agreement(name, row, there)
+    missing = [event for event in outbox.owed if disk.delivery(event) is None]
+    for event in missing:
+        yield Finding(Promise.EVERY_SEND_ENDS, f"nobody at {name} waits for the end of {event}")
+
+
+def _dead(name: NodeId, disk: Disk, row: Delivery, outbox: OutboxRead) -> Iterator[Finding]:
+    if row.event_id not in outbox.letters:
+        yield Finding(Promise.EVERY_SEND_ENDS, f"{row.event_id} is dead and {name} wrote no dead letter")
+    incident = disk.incident(DEAD, row.event_id)
+    if incident is None or incident.closed_at_ms is not None:
+        yield Finding(Promise.EVERY_SEND_ENDS, f"{row.event_id} is dead at {name} without an incident")
+    if row.error in {"unknown_source", "foreign_agent"}:
+        yield Finding(Promise.LIARS_ARE_REFUSED, f"{row.event_id} of {name} was refused as {row.error}")
+
+
+def _agreement(name: NodeId, row: Delivery, there: Received | None) -> Iterator[Finding]:
+    claims = (
+        row.accepted_at_ms is not None or row.processed_at_ms is not None or row.replied_at_ms is not None
+    )
+    if there is None:
+        if claims and row.state is not DeliveryState.DEAD_LETTER:
+            yield Finding(
+                Promise.EVERY_SEND_ENDS, f"{row.event_id} is {row.state} at {name}, {row.node} has no row"
+            )
+        return
+    if there.state is not TurnState.DONE:
+        yield Finding(Promise.EVERY_SEND_ENDS, f"{row.event_id} is {there.state} at {row.node}")
+    elif not RULES[Kind(row.kind)].processed:
+        return
+    elif row.outcome is not there.outcome and there.outcome is not Outcome.REFUSED:
+        says = f"{name} says {row.state} {row.outcome}, {row.node} says {there.outcome}"
+        yield Finding(Promise.EVERY_SEND_ENDS, f"{row.event_id}: {says}")
+
+
+def _incidents(name: NodeId, disk: Disk) -> Iterator[Finding]:
+    for incident in disk.incidents(open_only=True):
+        if incident.kind in {NEVER_ACCEPTED, NOT_PROCESSED}:
+            row = next(
+                (row for row in disk.deliveries(_STATES, _ALL) if row.event_id == incident.subject), None
+            )
+            if row is None or settled(Kind(row.kind), row.state):
+                yield Finding(
+                    Promise.EVERY_SEND_ENDS, f"{name} keeps {incident.kind} of {incident.subject} open"
+                )
+        if incident.kind == "quarantined" and incident.subject.split("/")[0] in mesh_names(disk):
+            yield Finding(
+                Promise.LIARS_ARE_REFUSED, f"{name} quarantined {incident.subject}: {incident.detail}"
+            )
+
+
+def mesh_names(disk: Disk) -> set[str]:
+    """Honest outboxes that were read here, and the own one: all but those of liars."""
+    return {source for source in (*disk.cursors(), disk.identity().node) if source.startswith("n")}
+
+
+def _turns(mesh: SimMesh, name: NodeId, disk: Disk) -> Iterator[Finding]:
+    for agent in mesh.agents[name]:
+        for row in disk.inbox(agent.name, done=True, limit=_ALL):
+            yield from _turn(mesh, name, row)
+
+
+def _turn(mesh: SimMesh, name: NodeId, row: Received) -> Iterator[Finding]:
+    if row.engaged_at_ms is not None and row.engaged_at_ms >= row.expires_at_ms:
+        yield Finding(Promise.ENGAGED_ONCE, f"{name} engaged {row.event_id} after it had expired")
+    if row.source not in mesh.homes:
+        if row.delivery_count:
+            yield Finding(Promise.LIARS_ARE_REFUSED, f"{name} engaged {row.event_id} of {row.source}")
+        return
+    sent = mesh.homes[row.source].disk.delivery(row.event_id)
+    if sent is None:
+        yield Finding(
+            Promise.EVERY_SEND_ENDS, f"{name} took {row.event_id}, which {row.source} does not know"
+        )
+    elif row.error == "cancelled" and sent.dead_at_ms is None:
+        yield Finding(
+            Promise.LIARS_ARE_REFUSED, f"{name} cancelled {row.event_id}, which {row.source} did not"
+        )
+
+
+def _cursor(
+    name: NodeId, disk: Disk, source: NodeId, outbox: OutboxRead, own: OutboxRead
+) -> Iterator[Finding]:
+    upto = disk.head() if source == name else disk.cursor(source)
+    if upto is None:
+        return
+    if source != name and upto.hash != outbox.hashes[upto.seq]:
+        yield Finding(Promise.CURSORS_ARE_HONEST, f"{name} stands at another {upto.seq} of {source}")
+    for seq, event in outbox.deliverable(name):
+        if seq <= upto.seq and not _handled(disk, own, event):
+            yield Finding(
+                Promise.CURSORS_ARE_HONEST, f"{name} passed {event.event_id} of {source} and did not take it"
+            )
+
+
+def _handled(disk: Disk, own: OutboxRead, event: Event) -> bool:
+    return disk.received(event.event_id) is not None or event.event_id in own.refused
+
+
+def _engaged_once(mesh: SimMesh) -> Iterator[Finding]:
+    engaged: dict[str, NodeId] = {}
+    for name, home in mesh.homes.items():
+        for agent in mesh.agents[name]:
+            for row in home.disk.inbox(agent.name, done=True, limit=_ALL):
+                if row.delivery_count and (other := engaged.setdefault(row.event_id, name)) != name:
+                    yield Finding(Promise.ENGAGED_ONCE, f"{row.event_id} was engaged at {other} and {name}")
+
+
+def _lies(name: NodeId, disk: Disk, liars: Sequence[Liar]) -> Iterator[Finding]:
+    for row in disk.deliveries(_STATES, _ALL):
+        if row.error == STOLEN:
+            yield Finding(Promise.LIARS_ARE_REFUSED, f"{name} believed a false ACK of {row.event_id}")
+    cursor = disk.cursor(NodeId(STRANGER))
+    if cursor is not None:
+        yield Finding(Promise.MEMBERS_ONLY, f"{name} read {STRANGER}, who is no member")
+    for liar in liars:
+        read = disk.cursor(liar.node)
+        if read is not None and liar.heads().get(read.seq) != read:
+            yield Finding(Promise.LIARS_ARE_REFUSED, f"{name} took a page of {liar.name} that fits no chain")

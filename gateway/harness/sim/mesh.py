@@ -1,0 +1,175 @@
+"""The nodes of a simulated world: homes, processes and agents, and their deaths and restarts."""
+
+import asyncio
+import traceback
+
+import structlog
+
+from gateway.courier.limits import CourierLimits
+from gateway.crashpoint import CrashPoint
+from gateway.engine.inputs import AddAgent, RemoveAgent
+from gateway.errors import Busy, Denied
+from gateway.harness.sim.agent import SimAgent
+from gateway.harness.sim.chronicle import Chronicle
+from gateway.harness.sim.clocks import SimClock
+from gateway.harness.sim.dice import Dice
+from gateway.harness.sim.disk import Disk
+from gateway.harness.sim.findings import Promise
+from gateway.harness.sim.gateway import SimGateway, SimHome
+from gateway.harness.sim.habits import BAD, ECHOING, GOOD
+from gateway.harness.sim.liar import LIAR, STRANGER
+from gateway.harness.sim.loop import SimLoop, make_loop
+from gateway.harness.sim.network import Network, Weather
+from gateway.harness.sim.plan import Fault, Plan
+from gateway.harness.sim.room import Stored
+from gateway.harness.sim.signing import Keys
+from gateway.harness.sim.timeline import Timeline
+from gateway.harness.sim.witness import Witness
+from outbox.ids import AgentId, Epoch, NodeId
+from outbox.records import Identity
+from stateroom.bodies import NodeBody, RoomMap
+from stateroom.records import sign_record
+
+EPOCH = Epoch("000001-000000000001")
+_SMALL_INBOX = CourierLimits(max_depth=3)
+_OPERATOR_LOOKS_S = 5.0
+
+
+class SimMesh:
+    """All honest nodes of one world."""
+
+    def __init__(self, plan: Plan, timeline: Timeline, chronicle: Chronicle) -> None:
+        self.plan = plan
+        self.timeline = timeline
+        self.chronicle = chronicle
+        self.dice = Dice(plan.seed, "mesh")
+        self.keys = Keys()
+        self.names = [NodeId(f"n{number}") for number in range(1, plan.nodes + 1)]
+        fair = Weather(self.dice.among((1_000, 10_000, 60_000)), 0)
+        self.network = Network(timeline, Dice(plan.seed, "network"), fair)
+        self.homes = {name: self._home(name) for name in self.names}
+        disks = {str(name): home.disk for name, home in self.homes.items()}
+        self.witness = Witness(disks, chronicle, frozenset({LIAR, STRANGER}))
+        self.network.tap = self.witness.tap
+        self.agents = {
+            name: [self._agent(name, n) for n in range(plan.agents_per_node)] for name in self.names
+        }
+        self.away: set[AgentId] = set()
+        """Agents that the operator has taken away for a while."""
+        self.gateways: dict[NodeId, SimGateway] = {}
+        self.deaths = 0
+        self._found()
+
+    def _home(self, name: NodeId) -> SimHome:
+        identity = Identity(self.keys.mesh, name, EPOCH)
+        clock = SimClock(self.timeline, Dice(self.plan.seed, f"entropy of {name}"))
+        home = SimHome(identity, Disk(identity), clock, self.keys)
+        if Fault.SMALL_INBOX in self.plan.faults:
+            home.limits = _SMALL_INBOX
+        return home
+
+    def _agent(self, name: NodeId, number: int) -> SimAgent:
+        agent = AgentId(f"{name}-a{number}")
+        habits = BAD if Fault.BAD_AGENTS in self.plan.faults else GOOD
+        if Fault.ECHO in self.plan.faults and number == 0:
+            habits = ECHOING
+        return SimAgent(agent, habits, Dice(self.plan.seed, agent), self.witness)
+
+    def _found(self) -> None:
+        """Everybody is admitted and knows where everybody is."""
+        members = [*self.names, NodeId(LIAR)]
+        admissions: Stored = {(RoomMap.ADMISSIONS, node): self.keys.admission(node) for node in members}
+        addresses: Stored = {(RoomMap.NODES, node): self._address(node) for node in self.names}
+        for home in self.homes.values():
+            home.stored.update(admissions)
+            home.stored.update(addresses)
+
+    def _address(self, node: NodeId) -> str:
+        body = NodeBody(
+            endpoints=(f"http://{node}",), outbox_epoch=EPOCH, head_seq=0, head_hash="", software=""
+        )
+        return sign_record(
+            self.keys.key(node).sign,
+            mesh=self.keys.mesh,
+            room_map=RoomMap.NODES,
+            key=node,
+            signer=node,
+            epoch=1,
+            counter=1,
+            body=body,
+        )
+
+    # --- processes
+
+    def start(self, name: NodeId) -> None:
+        """A process of the node begins."""
+        if name in self.gateways:
+            return
+        loop = make_loop(self.timeline, lambda what, error: self._stumbled(name, what, error))
+        gateway = SimGateway(self.homes[name], self.network, loop)
+        gateway.residents = [self._operate, *(agent.live for agent in self.agents[name])]
+        gateway.on_exit = lambda error: self._ended(name, error)
+        loop.on_death = lambda: self.kill(name)
+        self.homes[name].disk.busy = loop.stop_for
+        self.gateways[name] = gateway
+        self.chronicle.note(name, "starts")
+        loop.call_soon(gateway.start)
+
+    def kill(self, name: NodeId, *, lose_commit: bool = False) -> None:
+        """The process of the node dies; what was in its last commit may be lost with it."""
+        gateway = self.gateways.pop(name, None)
+        if gateway is None:
+            return
+        self.deaths += 1
+        self.chronicle.note(name, "dies", "with its last commit" if lose_commit else "")
+        gateway.loop.kill()
+        self.network.leave(name)
+        disk = self.homes[name].disk
+        disk.rollback()
+        if lose_commit:
+            disk.lose_last_commit()
+
+    def living(self) -> list[SimGateway]:
+        """The processes that run, by name."""
+        return [self.gateways[name] for name in self.names if name in self.gateways]
+
+    def trap(self, point: CrashPoint) -> None:
+        """Watches ``gateway.crashpoint`` for all processes."""
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, SimLoop)
+        loop.passes(point)
+
+    def hear(self, _logger: object, _method: str, event: structlog.typing.EventDict) -> str:
+        """A processor for structlog: what the program itself calls a failure is one."""
+        if event["event"] in {"tick.failed", "input.failed"}:
+            self._find_bug("engine", str(event["event"]), traceback.format_exc())
+        raise structlog.DropEvent
+
+    def _ended(self, name: NodeId, error: BaseException | None) -> None:
+        self._find_bug(name, "the process ended", "".join(traceback.format_exception(error)))
+        self.gateways[name].loop.doomed = True
+
+    def _stumbled(self, name: NodeId, what: str, error: BaseException | None) -> None:
+        self._find_bug(name, what, "".join(traceback.format_exception(error)))
+
+    def _find_bug(self, name: str, what: str, details: str) -> None:
+        self.witness.find(Promise.NO_CRASH, f"{name}: {what}\n{details}".rstrip())
+
+    # --- the operator
+
+    async def _operate(self, gateway: SimGateway) -> None:
+        """Let the agents of a node live there, but for those that are away."""
+        while True:
+            here = {row.name for row in gateway.home.disk.agents()}
+            for agent in self.agents[NodeId(gateway.name)]:
+                if (agent.name in here) == (agent.name in self.away):
+                    await self._change(gateway, agent.name, add=agent.name not in here)
+            await asyncio.sleep(_OPERATOR_LOOKS_S)
+
+    async def _change(self, gateway: SimGateway, agent: AgentId, *, add: bool) -> None:
+        req = gateway.runtime.req()
+        try:
+            await gateway.runtime.ask(AddAgent(req, agent, b"\x00" * 32) if add else RemoveAgent(req, agent))
+        except (Busy, Denied):
+            return  # the disk is full: at the next look
+        self.chronicle.note(gateway.name, "agent", f"{agent} {'comes' if add else 'goes'}")

@@ -1,0 +1,69 @@
+"""A whole outbox, read once and sorted by what a judge asks."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from gateway.harness.sim.disk import Disk
+from outbox.chain import extend, genesis
+from outbox.envelope import Ack, Event, decode_event, decode_header, decode_payload
+from outbox.ids import EventId, NodeId, Seq
+from outbox.kinds import RULES, AckStatus, Kind, Outcome
+
+_ALL_ENTRIES, _ALL_BYTES = 10_000_000, 1 << 40
+
+
+@dataclass
+class OutboxRead:
+    """What one node has written."""
+
+    hashes: dict[int, bytes] = field(default_factory=dict)
+    """The chain's hash at each position."""
+    attempts: dict[EventId, list[int]] = field(default_factory=dict)
+    owed: dict[EventId, None] = field(default_factory=dict)
+    """Events that somebody must take."""
+    keys: dict[str, set[EventId]] = field(default_factory=dict)
+    """Events by agent and idempotency key."""
+    accepted: dict[EventId, None] = field(default_factory=dict)
+    ended: dict[EventId, set[EventId]] = field(default_factory=dict)
+    """The terminal ACKs of each event that was taken."""
+    refused: set[EventId] = field(default_factory=set)
+    letters: set[EventId] = field(default_factory=set)
+    _wanted: list[tuple[Seq, tuple[NodeId, ...] | str, Event]] = field(default_factory=list)
+
+    def deliverable(self, reader: NodeId) -> Iterator[tuple[Seq, Event]]:
+        """What this node must take."""
+        return ((seq, event) for seq, to, event in self._wanted if reader in to)
+
+    def add(self, seq: Seq, to: tuple[NodeId, ...] | str, event: Event) -> None:
+        """One entry more."""
+        self.attempts.setdefault(event.event_id, []).append(event.trace.attempt)
+        if RULES[Kind(event.kind)].wakes:
+            self.owed[event.event_id] = None
+            self._wanted.append((seq, to, event))
+            if event.idempotency_key is not None:
+                name = f"{event.source_agent_id}/{event.idempotency_key}"
+                self.keys.setdefault(name, set()).add(event.event_id)
+        elif event.kind == Kind.DEAD_LETTER and event.corr_id is not None:
+            self.letters.add(event.corr_id)
+        elif event.kind == Kind.ACK:
+            ack = decode_payload(event, Ack)
+            if ack.status is AckStatus.ACCEPTED:
+                self.accepted[ack.ref] = None
+            elif ack.outcome is Outcome.REFUSED:
+                self.refused.add(ack.ref)
+            else:
+                self.ended.setdefault(ack.ref, set()).add(event.event_id)
+
+
+def read_outbox(disk: Disk) -> OutboxRead:
+    """All of it."""
+    read = OutboxRead()
+    identity = disk.identity()
+    head = genesis(identity.mesh, identity.node, identity.epoch)
+    read.hashes[0] = head.hash
+    page = disk.read(head, _ALL_ENTRIES, _ALL_BYTES)
+    for entry in page.entries if page is not None else ():
+        head = extend(head, (entry,))
+        read.hashes[entry.seq] = head.hash
+        read.add(entry.seq, decode_header(entry.header).to, decode_event(entry.body))
+    return read

@@ -1,0 +1,82 @@
+"""What kind of world a seed makes: how many nodes, how much talk, which classes of faults at which rate.
+
+Swarm testing: each seed switches whole classes on or off, since a fault that is always there hides what only
+happens in its absence.
+"""
+
+from enum import StrEnum
+
+import msgspec
+
+from gateway.harness.sim.dice import Dice
+
+
+class Fault(StrEnum):
+    """The classes of faults."""
+
+    DELAY = "delay"
+    """Messages take seconds."""
+    RESET = "reset"
+    """Connections break by chance."""
+    PARTITION = "partition"
+    ONE_WAY = "one_way"
+    """Messages get through in one direction only."""
+    SLOW_LINK = "slow_link"
+    CRASH = "crash"
+    """At any await point."""
+    CRASH_POINT = "crash_point"
+    """At a named place in the code."""
+    LOST_COMMIT = "lost_commit"
+    """The machine dies inside a commit, which may or may not have reached the disk."""
+    STOP = "stop"
+    """The process stands still for a while."""
+    DISK_FULL = "disk_full"
+    SLOW_DISK = "slow_disk"
+    SKEW = "skew"
+    """Wall clocks are wrong from the beginning."""
+    JUMP = "jump"
+    """Wall clocks jump."""
+    CLOCK_STOP = "clock_stop"
+    BAD_AGENTS = "bad_agents"
+    """Slow, dying, mute, nacking agents."""
+    ECHO = "echo"
+    """Agents that answer answers."""
+    REMOVAL = "removal"
+    """Agents are taken away and come back."""
+    SHORT_LIFE = "short_life"
+    """Messages that expire soon."""
+    SMALL_INBOX = "small_inbox"
+    """Inboxes are full after a few events."""
+    LIAR = "liar"
+    """An admitted node that breaks every rule."""
+    STRANGER = "stranger"
+    """A node that was never admitted."""
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """One world. Everything that happens in it follows from this record."""
+
+    seed: int
+    nodes: int
+    agents_per_node: int
+    minutes: int
+    """How long faults and messages go on; then faults stop and the world must come to rest."""
+    messages: int
+    every_s: int
+    """Mean time between two faults of one class."""
+    faults: tuple[Fault, ...]
+
+
+def draw_plan(seed: int) -> Plan:
+    """The world of a seed."""
+    dice = Dice(seed, "plan")
+    odds = dice.among((0.15, 0.4, 0.7))
+    return Plan(
+        seed=seed,
+        nodes=dice.between(3, 5),
+        agents_per_node=dice.between(1, 2),
+        minutes=dice.between(5, 20),
+        messages=dice.between(10, 120),
+        every_s=dice.among((20, 60, 180)),
+        faults=tuple(fault for fault in Fault if dice.chance(odds)),
+    )

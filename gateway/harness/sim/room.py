@@ -1,0 +1,140 @@
+"""The state room of one simulated node: the real index and the real statements, gossip in place of Yjs.
+
+A frame is a list of ``[map, key, text]``. A connection begins with all records of both sides; afterwards what
+is news is passed on. What a node held survives its process, as ``room.db`` does.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, cast
+
+import msgspec
+
+from auth.keys import SigningKey
+from gateway.door import CURSORS_ROOM, STATE_ROOM
+from gateway.harness.sim.clocks import SimClock
+from gateway.harness.sim.signing import Keys
+from gateway.rooms import Rooms
+from outbox.records import Identity
+from stateroom.bodies import RoomMap
+from stateroom.index import Index
+from stateroom.outflow import GONE, LOST, Closed, Recv, Send
+from stateroom.presence import Presence
+from stateroom.room import Room
+
+Stored = dict[tuple[str, str], str]
+"""The newest record of each key, as the room's database keeps it."""
+
+_Said = list[tuple[str, str, str]]
+_decode = msgspec.json.Decoder(_Said).decode
+
+STATE_MAPS = frozenset({RoomMap.NODES, RoomMap.ADMISSIONS, RoomMap.AGENTS})
+CURSORS_MAPS = frozenset({RoomMap.CURSORS})
+
+
+class SimRoom:
+    """One document: keys and texts that travel."""
+
+    def __init__(
+        self, maps: frozenset[RoomMap], index: Index, stored: Stored, changed: Callable[[], None]
+    ) -> None:
+        self._maps = maps
+        self._index = index
+        self._stored = stored
+        self._changed = changed
+        self._peers: dict[int, tuple[Stored, asyncio.Event]] = {}
+        self._last_peer = 0
+
+    def load(self) -> None:
+        """Show the index what the database holds."""
+        for (room_map, key), text in self._stored.items():
+            if room_map in self._maps:
+                self._index.offer(room_map, key, text)
+
+    def put(self, room_map: RoomMap, key: str, text: str) -> None:
+        """Say something."""
+        self._take(room_map, key, text, None)
+
+    async def serve(self, send: Send, recv: Recv, *, peer: str) -> Closed:  # noqa: ARG002 - as Room
+        """Talk to one peer until it goes."""
+        self._last_peer += 1
+        number = self._last_peer
+        wanted: Stored = {key: text for key, text in self._stored.items() if key[0] in self._maps}
+        stirred = asyncio.Event()
+        stirred.set()
+        self._peers[number] = (wanted, stirred)
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(_talk(wanted, stirred, send))
+                tasks.create_task(self._listen(number, recv))
+        except* (ConnectionError, _PeerLeft):
+            pass
+        finally:
+            del self._peers[number]
+        return LOST
+
+    async def _listen(self, number: int, recv: Recv) -> None:
+        while (frame := await recv()) is not None:
+            news = [self._take(room_map, key, text, number) for room_map, key, text in _decode(frame)]
+            if any(news):
+                self._changed()
+        raise _PeerLeft(GONE.reason)
+
+    def _take(self, room_map: str, key: str, text: str, source: int | None) -> bool:
+        if self._stored.get((room_map, key)) == text or self._index.offer(room_map, key, text) is None:
+            return False
+        best = self._index.record(RoomMap(room_map), key)
+        assert best is not None, "an offer that changes a key leaves a record there"
+        self._stored[room_map, key] = best.text
+        for number, (wanted, stirred) in self._peers.items():
+            if number != source or best.text != text:
+                wanted[room_map, key] = best.text
+                stirred.set()
+        return True
+
+
+class _PeerLeft(ConnectionError):
+    pass
+
+
+async def _talk(wanted: Stored, stirred: asyncio.Event, send: Send) -> None:
+    while True:
+        await stirred.wait()
+        stirred.clear()
+        said: _Said = [(*name, text) for name, text in wanted.items()]
+        wanted.clear()
+        if said:
+            await send(msgspec.json.encode(said))
+
+
+class SimRooms(Rooms):
+    """What a gateway says in its rooms and reads there, without Yjs and without a database file."""
+
+    def __init__(self, identity: Identity, keys: Keys, clock: SimClock, stored: Stored) -> None:
+        # The documents are other ones; all that is said and read about them is the gateway's own.
+        self._identity = identity
+        self._key = cast("SigningKey", keys.key(identity.node))
+        self._clock = clock
+        self._watchers = []
+        self._index = Index(identity.mesh, keys.verify_raw)
+        self._presence = Presence(self._index.heartbeat)
+        self._shown = ()
+        self._cursors = {}
+        self._cursors_changed = asyncio.Event()
+        state = SimRoom(STATE_MAPS, self._index, stored, self._changed)
+        cursors = SimRoom(CURSORS_MAPS, self._index, stored, self._changed)
+        self.state, self.cursors = cast("Room", state), cast("Room", cursors)
+        state.load()
+        cursors.load()
+
+    def digest(self) -> str:
+        """Of everything shown: equal digests mean equal content."""
+        return self._index.digest()
+
+    async def publish_cursors(self, head: Callable[[], Any]) -> None:
+        """Say how far others were read, until cancelled."""
+        await self._publish_cursors(head)
+
+    def channel(self, name: str) -> Room | None:
+        """The document behind a channel; None for the link's."""
+        return {STATE_ROOM: self.state, CURSORS_ROOM: self.cursors}.get(name)

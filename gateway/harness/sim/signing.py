@@ -1,0 +1,66 @@
+"""The keys of a simulated mesh. Signatures are keyed hashes: fast, and only the key makes them.
+
+The public halves are real Ed25519 keys, since the gateway refuses anything else as one.
+"""
+
+from hashlib import blake2b, sha256
+
+from auth.keys import SigningKey
+from outbox import base64url
+from outbox.ids import MeshId, NodeId
+from stateroom.bodies import ROOT, AdmissionBody, RoomMap
+from stateroom.records import sign_record, thumbprint
+
+
+class SimKey:
+    """Signs and verifies as one node."""
+
+    def __init__(self, name: str) -> None:
+        self._secret = sha256(f"secret of {name}".encode()).digest()
+        self.raw = SigningKey(self._secret).public.raw
+
+    def sign(self, message: bytes) -> bytes:
+        """64 bytes."""
+        return blake2b(message, digest_size=64, key=self._secret).digest()
+
+    def verify(self, signature: bytes, message: bytes) -> bool:
+        """Whether this key made it."""
+        return signature == self.sign(message)
+
+
+class Keys:
+    """Everybody's."""
+
+    def __init__(self) -> None:
+        self._by_name: dict[str, SimKey] = {}
+        self._by_raw: dict[bytes, SimKey] = {}
+        root = self.key(ROOT)
+        self.mesh: MeshId = thumbprint(root.raw)
+
+    def key(self, name: str) -> SimKey:
+        """A node's key; made when first asked for."""
+        key = self._by_name.get(name)
+        if key is None:
+            key = self._by_name[name] = SimKey(name)
+            self._by_raw[key.raw] = key
+        return key
+
+    def verify_raw(self, public_key: bytes, signature: bytes, message: bytes) -> bool:
+        """``stateroom.records.Verify``."""
+        key = self._by_raw.get(public_key)
+        return key is not None and key.verify(signature, message)
+
+    def admission(self, node: NodeId) -> str:
+        """The root's word that a node is a member."""
+        root = self.key(ROOT)
+        return sign_record(
+            root.sign,
+            mesh=self.mesh,
+            room_map=RoomMap.ADMISSIONS,
+            key=node,
+            signer=ROOT,
+            epoch=1,
+            counter=1,
+            body=AdmissionBody(public_key=base64url.encode(self.key(node).raw), role="member"),
+            root_key=root.raw,
+        )

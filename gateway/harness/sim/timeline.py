@@ -1,0 +1,111 @@
+"""Virtual time, shared by all processes of a world: what is next to run, and when.
+
+Time passes only when nothing can run. Whatever is due runs in the order in which it was asked for, so the
+same questions always get the same answers.
+"""
+
+from abc import abstractmethod
+from asyncio import AbstractEventLoop, Handle
+from asyncio.events import _set_running_loop
+from collections import deque
+from heapq import heapify, heappop, heappush
+
+
+class Stepped(AbstractEventLoop):
+    """An event loop that the timeline steps."""
+
+    dead = False
+    busy_until_us = 0
+    """Nothing runs before: the process is stopped, or waits for the disk."""
+    backlog: deque[Handle]
+    """What should have run meanwhile, in order."""
+
+    @abstractmethod
+    def stepped(self) -> None:
+        """One of its callbacks has run."""
+
+
+class Timeline:
+    """One queue of callbacks for all event loops of a world. Times are microseconds since its beginning."""
+
+    def __init__(self) -> None:
+        self.now_us = 0
+        self.steps = 0
+        """Callbacks that have run."""
+        self._ready: deque[tuple[Stepped, Handle]] = deque()
+        self._later: list[tuple[int, int, Stepped, Handle | None]] = []
+        self._serial = 0
+
+    def serial(self) -> int:
+        """The next number: what is made later has a higher one."""
+        self._serial += 1
+        return self._serial
+
+    def soon(self, loop: Stepped, handle: Handle) -> None:
+        """Run it at this very moment, after what is ready already."""
+        self._ready.append((loop, handle))
+
+    def at(self, when_us: int, loop: Stepped, handle: Handle) -> None:
+        """Run it then."""
+        heappush(self._later, (max(when_us, self.now_us), self.serial(), loop, handle))
+
+    def take(self, loop: Stepped) -> list[Handle]:
+        """Take back everything that one loop has waiting, in order."""
+        mine = [handle for other, handle in self._ready if other is loop]
+        self._ready = deque(item for item in self._ready if item[0] is not loop)
+        mine += loop.backlog
+        loop.backlog.clear()
+        waiting = (item for item in sorted(self._later, key=_order) if item[2] is loop)
+        mine += [handle for _, _, _, handle in waiting if handle is not None]
+        self._later = [item for item in self._later if item[2] is not loop]
+        heapify(self._later)
+        return mine
+
+    def run_until(self, end_us: int) -> None:
+        """Let time pass up to ``end_us`` and run what is due by then."""
+        while True:
+            while self._ready:
+                self._step(*self._ready.popleft())
+            if not self._later or self._later[0][0] > end_us:
+                self.now_us = max(self.now_us, end_us)
+                return
+            self.now_us, _, loop, handle = heappop(self._later)
+            if handle is not None:
+                self._ready.append((loop, handle))
+            else:
+                self._wake(loop)
+
+    def _step(self, loop: Stepped, handle: Handle) -> None:
+        if loop.dead or handle.cancelled():
+            return
+        if loop.busy_until_us > self.now_us or loop.backlog:
+            if not loop.backlog:
+                self._wake_later(loop)
+            loop.backlog.append(handle)
+            return
+        self.steps += 1
+        run(loop, handle)
+        loop.stepped()
+
+    def _wake_later(self, loop: Stepped) -> None:
+        heappush(self._later, (loop.busy_until_us, self.serial(), loop, None))
+
+    def _wake(self, loop: Stepped) -> None:
+        if loop.busy_until_us > self.now_us:
+            self._wake_later(loop)  # it was stopped again
+        else:
+            self._ready.extendleft((loop, handle) for handle in reversed(loop.backlog))
+            loop.backlog.clear()
+
+
+def run(loop: Stepped, handle: Handle) -> None:
+    """Run one callback as its event loop would."""
+    _set_running_loop(loop)
+    try:
+        handle._run()  # noqa: SLF001 - what every event loop does with its handles
+    finally:
+        _set_running_loop(None)
+
+
+def _order(item: tuple[int, int, Stepped, Handle | None]) -> tuple[int, int]:
+    return item[:2]

@@ -1,0 +1,192 @@
+"""One world from its plan to its verdict: founded, troubled, calmed, judged."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from logging import ERROR
+
+import msgspec
+import structlog
+
+from gateway.crashpoint import watching
+from gateway.harness.sim.agent import Outgoing
+from gateway.harness.sim.chronicle import Chronicle
+from gateway.harness.sim.dice import Dice
+from gateway.harness.sim.findings import Finding, Promise
+from gateway.harness.sim.habits import QUIET
+from gateway.harness.sim.invariants import judge, unrest
+from gateway.harness.sim.liar import LIAR, STRANGER, Liar, Victim
+from gateway.harness.sim.loop import make_loop
+from gateway.harness.sim.mesh import SimMesh
+from gateway.harness.sim.plan import Fault, Plan
+from gateway.harness.sim.timeline import Timeline
+from gateway.harness.sim.troubles import Troubles
+
+REST_WITHIN_S = 45 * 60
+"""The bound of I4: once faults have stopped, everything has ended by then. The longest of what may have to be
+waited for: the ten minutes that an event of an unknown agent is held, five hand-overs of 30 s, eight attempts
+of at most a minute, five minutes of a wall clock that was wrong; and the sum of them, with room."""
+_LOOK_EVERY_S = 15
+_LAST_WORD_S = 5
+_SHORT_MS = (2_000, 15_000, 90_000)
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a world."""
+
+    plan: Plan
+    findings: tuple[Finding, ...]
+    digest: str
+    """Of the whole trace."""
+    trace: tuple[str, ...]
+    """Its end."""
+    simulated_s: float
+    rest_s: float
+    """How long after the faults everything had ended."""
+    sent: int
+    handed: int
+    deaths: int
+    faults: int
+
+    @property
+    def ok(self) -> bool:
+        """Whether every promise was kept."""
+        return not self.findings
+
+
+class World:
+    """Everything that exists for one seed."""
+
+    def __init__(self, plan: Plan, *, echo: Callable[[str], None] | None = None) -> None:
+        self.plan = plan
+        self.timeline = Timeline()
+        self.chronicle = Chronicle(lambda: self.timeline.now_us, echo=echo)
+        self.mesh = SimMesh(plan, self.timeline, self.chronicle)
+        self.loop = make_loop(self.timeline, lambda what, _error: self._stumbled(what))
+        self.troubles = Troubles(self.mesh, self.loop)
+        self.liars = [
+            self._liar(name)
+            for name, fault in ((LIAR, Fault.LIAR), (STRANGER, Fault.STRANGER))
+            if fault in plan.faults
+        ]
+
+    def run(self) -> Verdict:
+        """Live through it."""
+        with watching(self.mesh.trap), _listening(self.mesh):
+            self._begin()
+            self.timeline.run_until(self.plan.minutes * 60_000_000)
+            stopped_us = self.timeline.now_us
+            self._calm()
+            self._rest(stopped_us)
+            rest_us = self.timeline.now_us - stopped_us
+            findings = tuple(self.mesh.witness.findings or judge(self.mesh, self.liars))
+            self._close()
+        for finding in findings:
+            self.chronicle.note("world", "verdict", str(finding))
+        return Verdict(
+            plan=self.plan,
+            findings=findings,
+            digest=self.chronicle.digest(),
+            trace=tuple(self.chronicle.lines),
+            simulated_s=self.timeline.now_us / 1e6,
+            rest_s=rest_us / 1e6,
+            sent=len(self.mesh.witness.told),
+            handed=self.mesh.witness.handed_count,
+            deaths=self.mesh.deaths,
+            faults=self.troubles.begun,
+        )
+
+    # --- chapters
+
+    def _begin(self) -> None:
+        dice = Dice(self.plan.seed, "start")
+        for name in self.mesh.names:
+            clock = self.mesh.homes[name].clock
+            if Fault.SKEW in self.plan.faults:
+                clock.offset_ms = dice.between(-60_000, 60_000)
+            self.loop.call_later(dice.between(0, 5_000) / 1000, self.mesh.start, name)
+        self._talk()
+        self.troubles.start()
+        for liar in self.liars:
+            liar.loop.call_soon(liar.start)
+        self._look()
+
+    def _talk(self) -> None:
+        dice = Dice(self.plan.seed, "messages")
+        everybody = [agent for agents in self.mesh.agents.values() for agent in agents]
+        for number in range(self.plan.messages):
+            sender = dice.among(everybody)
+            reader = dice.among([agent for agent in everybody if agent is not sender])
+            short = dice.chance(0.3) and Fault.SHORT_LIFE in self.plan.faults
+            message = Outgoing(
+                f"m{number}", reader.name, dice.between(0, 4), dice.among(_SHORT_MS) if short else None
+            )
+            at_s = 5 + dice.fraction() * (self.plan.minutes * 60 - 10)
+            self.loop.call_later(at_s, sender.want, message)
+
+    def _look(self) -> None:
+        self.mesh.witness.look()
+        self.loop.call_later(_LOOK_EVERY_S, self._look)
+
+    def _calm(self) -> None:
+        self.chronicle.note("world", "calm")
+        self.troubles.stop()
+        for agents in self.mesh.agents.values():
+            for agent in agents:
+                agent.habits = QUIET
+        for liar in self.liars:
+            liar.loop.kill()
+            self.mesh.network.leave(liar.name)
+
+    def _rest(self, stopped_us: int) -> None:
+        end_us = stopped_us + REST_WITHIN_S * 1_000_000
+        while (why := unrest(self.mesh)) is not None:
+            if self.mesh.witness.findings:
+                return  # what was seen is enough: the judge would only add what follows from it
+            if self.timeline.now_us >= end_us:
+                late = f"no rest {REST_WITHIN_S} s after the faults: {why}"
+                self.mesh.witness.find(Promise.EVERY_SEND_ENDS, late)
+                return
+            self.timeline.run_until(self.timeline.now_us + _LOOK_EVERY_S * 1_000_000)
+        self.timeline.run_until(self.timeline.now_us + _LAST_WORD_S * 1_000_000)
+
+    def _close(self) -> None:
+        for gateway in self.mesh.living():
+            gateway.loop.kill()
+        self.loop.kill()
+
+    # --- parts
+
+    def _liar(self, name: str) -> Liar:
+        loop = make_loop(self.timeline, lambda what, _error: self._stumbled(what))
+        dice = Dice(self.plan.seed, f"liar {name}")
+        return Liar(
+            name,
+            loop,
+            self.mesh.network,
+            keys=self.mesh.keys,
+            dice=dice,
+            targets=self.mesh.names,
+            victims=self._victims,
+        )
+
+    def _victims(self) -> list[Victim]:
+        told = self.mesh.witness.told.values()
+        return [
+            Victim(sent.event_id, self.mesh.homes[node].identity.node, sent.node, sent.agent)  # type: ignore[index]
+            for node, sent in told
+            if sent.node is not None
+        ]
+
+    def _stumbled(self, what: str) -> None:
+        self.mesh.witness.find(Promise.NO_CRASH, f"the simulation itself: {what}")
+
+
+@contextmanager
+def _listening(mesh: SimMesh) -> Iterator[None]:
+    """Hear what the program logs as an error, and let nothing be printed."""
+    before = structlog.get_config()
+    structlog.configure(processors=[mesh.hear], wrapper_class=structlog.make_filtering_bound_logger(ERROR))
+    try:
+        yield
+    finally:
+        structlog.configure(**before)
