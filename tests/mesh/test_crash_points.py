@@ -52,19 +52,21 @@ def test_every_crash_point_has_its_test() -> None:
     assert PASSINGS.keys() | JOINING | COLLECTING == set(CrashPoint)
 
 
+@pytest.mark.parametrize("dying", ["mbp", pytest.param("vps", marks=pytest.mark.long)])
 @pytest.mark.parametrize("point", PASSINGS)
-async def test_a_conversation_survives(pair: tuple[Node, Node], point: CrashPoint) -> None:
+async def test_a_conversation_survives(pair: tuple[Node, Node], point: CrashPoint, dying: str) -> None:
     vps, mbp = pair
     witness = Witness()
-    mbp.kill()
-    mbp.start(f"{point}:{PASSINGS[point]}")
+    victim = mbp if dying == "mbp" else vps
+    victim.kill()
+    victim.start(f"{point}:{PASSINGS[point]}")
     async with at_work(witness, (vps, "ada"), (mbp, "bob")):
         async with asyncio.TaskGroup() as talking:
             talking.create_task(talk(vps, "ada", "bob", MESSAGES, witness))
             talking.create_task(talk(mbp, "bob", "ada", MESSAGES, witness))
-            await mbp.dead()
-            mbp.start()
-            await mbp.ready()
+            await victim.dead()
+            victim.start()
+            await victim.ready()
         await rest(pair, 2 * MESSAGES)
     assert witness.promises >= 2 * MESSAGES
     assert faults(pair, witness.account()) == []
