@@ -12,7 +12,7 @@ from gateway.demo.conversation import Line
 from gateway.demo.extras import FAILURE
 from gateway.demo.limits import BURST_REPLY_EVERY, CREDIT, HELD_MS_MAX
 from gateway.demo.speech import Agenda, Question, Speech, number_of, speech_of
-from gateway.demo.witness import Promise, Witness
+from gateway.judging.witness import Promise, Witness
 from outbox.ids import AgentId, NodeId
 
 BURST_KEY = "burst-"

@@ -7,8 +7,8 @@ the two differ, one of them is wrong, and either is a fault.
 from collections import Counter
 from collections.abc import Iterator
 
-from gateway.demo.faults import Fault, FaultKind
 from gateway.demo.verdict import Found, Verdict
+from gateway.judging.faults import Fault, FaultKind
 from outbox.ids import EventId, NodeId
 from outbox.records import DeliveryState
 from spark.incidents import IncidentClass

@@ -15,10 +15,7 @@ from gateway.demo.agreement import disagreements
 from gateway.demo.cast import Cast
 from gateway.demo.conversation import Conversation, parse, scaled
 from gateway.demo.errors import InvalidConversation
-from gateway.demo.evidence import at_rest, deliverable, read_mesh, read_node
 from gateway.demo.extras import Extras, Part, Trouble, extras
-from gateway.demo.facts import NodeFacts
-from gateway.demo.faults import Fault
 from gateway.demo.limits import LOOK_EVERY_S, SLA_PROCESS_MS
 from gateway.demo.mesh import KILLED, NODES, OTHER, SEED, DemoMesh
 from gateway.demo.options import Options
@@ -27,8 +24,11 @@ from gateway.demo.reporting import check_parts, collect, report
 from gateway.demo.result import Crash, Paths, Refused, Result, incidents_of, kinds_of
 from gateway.demo.screen import show, show_json, show_kept, show_logs
 from gateway.demo.verdict import Case, Verdict, judge
-from gateway.demo.witness import Witness
 from gateway.errors import ConfigError
+from gateway.judging.evidence import at_rest, deliverable, read_mesh, read_node
+from gateway.judging.facts import NodeFacts
+from gateway.judging.faults import Fault
+from gateway.judging.witness import Witness
 from outbox.errors import MeshError
 from outbox.reader import JournalReader
 

@@ -9,21 +9,11 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from gateway.demo.extras import PLANTED, Trouble
-from gateway.demo.facts import NodeFacts
-from gateway.demo.faults import Fault, FaultKind
-from gateway.demo.invariants import (
-    Mesh,
-    check_accepted,
-    check_cursors,
-    check_engagements,
-    check_outbox,
-    check_promises,
-    check_sightings,
-    check_survival,
-    check_turns,
-)
 from gateway.demo.percentiles import Percentiles, percentiles
-from gateway.demo.witness import Account
+from gateway.judging.facts import NodeFacts
+from gateway.judging.faults import Fault, FaultKind
+from gateway.judging.invariants import Mesh, check_all, check_survival
+from gateway.judging.witness import Account
 from outbox.delivery import settled
 from outbox.errors import UnknownRecipient
 from outbox.ids import EventId, NodeId
@@ -162,23 +152,13 @@ def _counts(case: Case, rows: Mapping[EventId, Delivery], faults: tuple[Fault, .
 
 
 def _broken(case: Case) -> Iterator[Fault]:
-    mesh, account = case.mesh, case.account
     if case.unsaid:
         yield Fault(FaultKind.UNFINISHED, "conversation", f"{case.unsaid} lines were never said")
     if not case.rested:
         yield Fault(FaultKind.UNFINISHED, "mesh", "messages were still on their way when the time was over")
-    yield from check_promises(mesh, account)
-    for facts in mesh.values():
-        yield from check_outbox(facts)
-        yield from check_accepted(facts)
-        yield from check_turns(facts)
-        if facts.quarantined:
-            yield Fault(FaultKind.OUTBOX, facts.node, f"{facts.quarantined} entries are in quarantine")
-    yield from check_engagements(mesh, account)
-    yield from check_sightings(mesh, account)
-    yield from check_cursors(mesh)
+    yield from check_all(case.mesh, case.account)
     for before in case.killed:
-        yield from check_survival(before, mesh[before.node])
+        yield from check_survival(before, case.mesh[before.node])
 
 
 def _lost(mesh: Mesh) -> Iterator[Fault]:

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from gateway.client import AgentClient, Turn
-from gateway.demo.witness import Promise, Witness
+from gateway.judging.witness import Promise, Witness
 from outbox.ids import AgentId, agent_id
 from outbox.kinds import Kind
 from tests.mesh.judging import at_rest

@@ -1,26 +1,17 @@
 """What the journals must say after a run, held against what agents were told.
 
-The invariants themselves are the product's (``gateway.demo.invariants``); here they are applied to all nodes,
-with three more that need a run whose every message is meant to end well.
+The invariants themselves are the product's (``gateway.judging``); here they are applied to all nodes, with two
+more that need a run whose every message is meant to end well.
 """
 
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 
 from gateway.clock import Clock
-from gateway.demo.evidence import read_mesh
-from gateway.demo.faults import Fault, FaultKind
-from gateway.demo.invariants import (
-    Mesh,
-    check_accepted,
-    check_cursors,
-    check_engagements,
-    check_outbox,
-    check_promises,
-    check_sightings,
-    check_turns,
-)
-from gateway.demo.witness import Account
+from gateway.judging.evidence import read_mesh
+from gateway.judging.faults import Fault, FaultKind
+from gateway.judging.invariants import Mesh, check_all
+from gateway.judging.witness import Account
 from outbox.delivery import settled
 from outbox.kinds import Kind
 from outbox.reader import JournalReader
@@ -37,16 +28,7 @@ def faults(nodes: tuple[Node, ...], account: Account) -> list[Fault]:
 
 
 def _faults(mesh: Mesh, account: Account) -> Iterator[Fault]:
-    yield from check_promises(mesh, account)
-    for facts in mesh.values():
-        yield from check_outbox(facts)
-        yield from check_accepted(facts)
-        yield from check_turns(facts)
-        if facts.quarantined:
-            yield Fault(FaultKind.OUTBOX, facts.node, f"{facts.quarantined} entries are in quarantine")
-    yield from check_engagements(mesh, account)
-    yield from check_sightings(mesh, account)
-    yield from check_cursors(mesh)
+    yield from check_all(mesh, account)
     yield from check_settlements(mesh, account)
     yield from check_agreement(mesh)
 

@@ -13,7 +13,7 @@ import pytest
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 
-from gateway.demo.witness import Witness
+from gateway.judging.witness import Witness
 from gateway.wire.frames import VERSION, VERSIONS, Entries, Hello, Ping, Seen, Want
 from gateway.wire.limits import FRAME_BYTES_MAX
 from outbox.chain import Checkpoint, Entry, Head, Page, extend, genesis, sign_checkpoint

@@ -13,9 +13,9 @@ from auth.errors import AuthError
 from auth.joincodes import decode_join_code
 from gateway.clock import Clock
 from gateway.crashpoint import CrashPoint
-from gateway.demo.witness import Witness
 from gateway.errors import Denied, Unreachable
 from gateway.joining import join
+from gateway.judging.witness import Witness
 from tests.mesh.acting import at_work, rest, talk
 from tests.mesh.conftest import MakeNode
 from tests.mesh.judging import faults

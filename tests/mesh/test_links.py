@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from gateway.demo.witness import Witness
+from gateway.judging.witness import Witness
 from gateway.wire.frames import Bye, Have
 from tests.mesh.acting import at_work, rest, talk
 from tests.mesh.judging import faults

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from gateway.demo.witness import Witness
+from gateway.judging.witness import Witness
 from outbox.ids import Seq
 from outbox.records import DeliveryState
 from tests.mesh.acting import at_work, rest, talk

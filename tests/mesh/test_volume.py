@@ -2,7 +2,7 @@
 
 import asyncio
 
-from gateway.demo.witness import Witness
+from gateway.judging.witness import Witness
 from outbox.limits import PAYLOAD_BYTES_MAX
 from tests.mesh.acting import at_work, rest, send
 from tests.mesh.judging import faults

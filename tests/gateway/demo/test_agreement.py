@@ -3,12 +3,12 @@
 from msgspec.structs import replace
 
 from gateway.demo.agreement import disagreements
-from gateway.demo.faults import FaultKind
 from gateway.demo.verdict import judge
+from gateway.judging.faults import FaultKind
 from spark.incidents import RULES
 from spark.sla import DEFAULTS
 from spark.summary import ClassCount, IncidentLine, LatencyLine, StateCount, Stream, Summary
-from tests.gateway.demo.stories import ASKED, LAB, MBP, START_MS, VPS, case
+from tests.gateway.judging.stories import ASKED, LAB, MBP, START_MS, VPS, case
 
 VERDICT = judge(case())
 

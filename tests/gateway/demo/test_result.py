@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from gateway.demo.result import incidents_of, kinds_of
 from gateway.demo.verdict import Found, judge
 from spark.incidents import IncidentClass
-from tests.gateway.demo.stories import ASKED, FAILING, UNANSWERED, case, mesh
+from tests.gateway.judging.stories import ASKED, FAILING, UNANSWERED, case, mesh
 
 
 def test_incidents_name_sender_recipient_and_why():

@@ -4,14 +4,14 @@ import pytest
 from msgspec.structs import replace
 
 from gateway.demo.extras import Trouble
-from gateway.demo.faults import FaultKind
 from gateway.demo.percentiles import Percentiles
 from gateway.demo.verdict import Found, fate, judge
-from gateway.demo.witness import Account
+from gateway.judging.faults import FaultKind
+from gateway.judging.witness import Account
 from outbox.kinds import Kind
 from outbox.records import DeliveryState, Incident
 from spark.incidents import IncidentClass
-from tests.gateway.demo.stories import (
+from tests.gateway.judging.stories import (
     ANSWER,
     ASKED,
     FAILING,

@@ -1,4 +1,4 @@
-"""What one journal says, as plain records for the verdict. No disk: ``gateway.demo.evidence`` reads it."""
+"""What one journal says, as plain records for the verdict. No disk: ``gateway.judging.evidence`` reads it."""
 
 import msgspec
 

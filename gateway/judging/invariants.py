@@ -8,14 +8,27 @@ not handled, and do not go back. Nothing here asks the code that ran; only what 
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from gateway.demo.facts import NodeFacts, Said
-from gateway.demo.faults import Fault, FaultKind
-from gateway.demo.witness import Account
+from gateway.judging.facts import NodeFacts, Said
+from gateway.judging.faults import Fault, FaultKind
+from gateway.judging.witness import Account
 from outbox.ids import EventId, NodeId
 from outbox.kinds import RULES, Kind, Outcome, known_kind
 from outbox.records import TurnState
 
 Mesh = Mapping[NodeId, NodeFacts]
+
+
+def check_all(mesh: Mesh, account: Account) -> Iterator[Fault]:
+    """Everything below that holds of every run, whatever it was about."""
+    yield from check_promises(mesh, account)
+    for facts in mesh.values():
+        yield from check_outbox(facts)
+        yield from check_quarantine(facts)
+        yield from check_accepted(facts)
+        yield from check_turns(facts)
+    yield from check_engagements(mesh, account)
+    yield from check_sightings(mesh, account)
+    yield from check_cursors(mesh)
 
 
 def check_promises(mesh: Mesh, account: Account) -> Iterator[Fault]:
@@ -39,6 +52,12 @@ def check_outbox(facts: NodeFacts) -> Iterator[Fault]:
     for (event, attempt), times in attempts.items():
         if times > 1:
             yield Fault(FaultKind.OUTBOX, event, f"attempt {attempt} stands {times} times in {facts.node}")
+
+
+def check_quarantine(facts: NodeFacts) -> Iterator[Fault]:
+    """I1: no honest outbox holds what is no event."""
+    if facts.quarantined:
+        yield Fault(FaultKind.OUTBOX, facts.node, f"{facts.quarantined} entries are in quarantine")
 
 
 def check_accepted(facts: NodeFacts) -> Iterator[Fault]:

@@ -4,8 +4,8 @@ from collections.abc import Container, Iterable, Iterator
 
 from auth.keyring import Keyring
 from gateway.clock import Clock
-from gateway.demo.facts import NodeFacts, Said, said
 from gateway.home import Home
+from gateway.judging.facts import NodeFacts, Said, said
 from outbox.chain import Verify, check_signature, extend, follow
 from outbox.delivery import settled
 from outbox.errors import CallerError, PeerError

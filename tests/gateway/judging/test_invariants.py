@@ -2,8 +2,8 @@
 
 from msgspec.structs import replace
 
-from gateway.demo.faults import FaultKind
-from gateway.demo.invariants import (
+from gateway.judging.faults import FaultKind
+from gateway.judging.invariants import (
     check_accepted,
     check_cursors,
     check_engagements,
@@ -16,7 +16,7 @@ from gateway.demo.invariants import (
 from outbox.chain import Head
 from outbox.kinds import Outcome
 from outbox.records import TurnState
-from tests.gateway.demo.stories import (
+from tests.gateway.judging.stories import (
     ANSWER,
     ASKED,
     EPOCH,

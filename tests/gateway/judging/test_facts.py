@@ -1,12 +1,12 @@
 """What an entry of an outbox says."""
 
-from gateway.demo.facts import NodeFacts, said
+from gateway.judging.facts import NodeFacts, said
 from outbox.chain import Entry
 from outbox.envelope import Ack, Event, encode_event, encode_header, encode_payload, header_of
 from outbox.ids import Seq
 from outbox.kinds import AckStatus, Kind, Outcome
 from outbox.timestamps import rfc3339
-from tests.gateway.demo.stories import ANSWER, ASKED, LAB, START_MS, VPS, mesh
+from tests.gateway.judging.stories import ANSWER, ASKED, LAB, START_MS, VPS, mesh
 
 
 def entry(event, to):

@@ -10,9 +10,9 @@ from hashlib import sha256
 from msgspec.structs import replace
 
 from gateway.demo.extras import Trouble
-from gateway.demo.facts import NodeFacts, Said
 from gateway.demo.verdict import Case
-from gateway.demo.witness import Promise, Refusal, Witness
+from gateway.judging.facts import NodeFacts, Said
+from gateway.judging.witness import Promise, Refusal, Witness
 from outbox.chain import Head
 from outbox.ids import AgentId, Epoch, EventId, NodeId, Seq
 from outbox.kinds import AckStatus, Kind, Outcome

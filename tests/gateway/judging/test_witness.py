@@ -1,7 +1,7 @@
 """What agents saw is kept in order, and two answers to one send are not mixed up."""
 
-from gateway.demo.witness import Witness
-from tests.gateway.demo.stories import ANSWER, ASKED, UNANSWERED, promise, saw
+from gateway.judging.witness import Witness
+from tests.gateway.judging.stories import ANSWER, ASKED, UNANSWERED, promise, saw
 
 
 def test_everything_is_numbered_in_the_order_in_which_it_was_seen():

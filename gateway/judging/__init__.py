@@ -1,0 +1,1 @@
+"""What a run must have come to: journals read, invariants checked, every broken promise named."""
