@@ -36,11 +36,11 @@ from gateway.links.peering import Peering
 from gateway.links.reach import Issuer, reach_of
 from gateway.links.registry import Registry
 from gateway.links.tickets import TicketOffice
-from gateway.operator_desk import OperatorDesk
+from gateway.desk import OperatorDesk
 from gateway.outlets import GatewayOutlets
 from gateway.rooms import Rooms
 from gateway.runtime import Runtime
-from gateway.servers import listen_tcp, make_server, quieten, serve
+from gateway.serving.servers import listen_tcp, make_server, quieten, serve
 from gateway.telemetry import start_logging
 from gateway.tokens import TokenTable, admin_hash
 from outbox.journal import Journal
@@ -104,7 +104,7 @@ class Gateway:
         rooms.watch(runtime.see)
         rooms.watch(peering.see)
         desk = self._desk(runtime, registry, peering, turns)
-        peer_desk = PeerDesk(local, self._gatekeeper, rooms, registry)
+        peer_desk = PeerDesk(local, self._gatekeeper, rooms, registry, self.reach.names)
         unix = bind_socket(self._home.socket)
         self._stack.callback(unix.close)
         async with asyncio.TaskGroup() as tasks:

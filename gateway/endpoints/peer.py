@@ -6,6 +6,7 @@ code, before 101. Not one byte of Yjs goes to anybody without a ticket.
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from http import HTTPStatus
 
 import msgspec
 import structlog
@@ -25,12 +26,13 @@ from auth.messages import (
     EXCHANGE_PATH,
     PROOF_HEADER,
     RENEW_PATH,
+    TICKET_SCHEME,
     read_proof_header,
     read_ticket_header,
 )
 from gateway.crashpoint import CrashPoint, crashpoint
 from gateway.door import PIPE_ROOM, check_member
-from gateway.endpoints.errors import BadRequest, BodyTooLarge, ForeignOrigin, NotJson
+from gateway.endpoints.errors import BadRequest, BodyTooLarge, ForeignOrigin, Misdirected, NotJson
 from gateway.endpoints.problems import fail, problem_of, refuse_route, response_of
 from gateway.engine.effects import Admitted, Ticketed
 from gateway.engine.inputs import Exchange, Renew, Upgrade
@@ -58,6 +60,8 @@ class PeerDesk:
     gatekeeper: Gatekeeper
     rooms: Rooms
     registry: Registry
+    hosts: frozenset[str]
+    """The names (``host:port``) by which peers know this gateway; a request for another one is not for us."""
 
 
 def peer_app(desk: PeerDesk) -> Starlette:
@@ -81,21 +85,33 @@ class _Endpoints:
         self._runtime = desk.local.runtime
 
     async def challenge(self, request: Request) -> Response:
-        body, clock = await _body(request), self._desk.local.clock
+        body, clock = await self._body(request), self._desk.local.clock
         answer = self._desk.gatekeeper.challenge(
             body, clock.wall_ms(), clock.entropy(ENTROPY_BYTES), _client(request)
         )
         return _json(msgspec.json.encode(answer))
 
     async def exchange(self, request: Request) -> Response:
-        body = await _body(request)
+        body = await self._body(request)
         answer = await self._runtime.ask(Exchange(self._runtime.req(), body, _client(request)))
         assert isinstance(answer, Ticketed)
         crashpoint(CrashPoint.EXCHANGE_AFTER_COMMIT)
         return _json(answer.body)
 
+    async def _body(self, request: Request) -> bytes:
+        """The whole body, read no further than its limit. Raises RequestError branches."""
+        _check_site(request, self._desk.hosts)
+        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+            raise NotJson("the body must be application/json")
+        body = b""
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > BODY_BYTES_MAX:
+                raise BodyTooLarge(f"a body has at most {BODY_BYTES_MAX} bytes")
+        return body
+
     async def renew(self, request: Request) -> Response:
-        body = await _body(request)
+        body = await self._body(request)
         answer = await self._runtime.ask(Renew(self._runtime.req(), body, _client(request)))
         assert isinstance(answer, Ticketed)
         return _json(answer.body)
@@ -104,7 +120,7 @@ class _Endpoints:
         """The handler of one channel's upgrades."""
 
         async def handle(websocket: WebSocket) -> None:
-            _check_browser(websocket)
+            _check_site(websocket, self._desk.hosts)
             admitted = await self._admit(websocket, room)
             await websocket.accept()
             await self._serve(AcceptedSocket(websocket), admitted)
@@ -168,23 +184,15 @@ def _room_ends(socket: Socket) -> tuple[Send, Recv]:
     return send, recv
 
 
-async def _body(request: Request) -> bytes:
-    """The whole body, read no further than its limit. Raises RequestError branches."""
-    _check_browser(request)
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-        raise NotJson("the body must be application/json")
-    body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > BODY_BYTES_MAX:
-            raise BodyTooLarge(f"a body has at most {BODY_BYTES_MAX} bytes")
-    return body
-
-
-def _check_browser(connection: HTTPConnection) -> None:
-    """Gateways are no web pages: whatever says that it comes from one is refused."""
-    if len(connection.headers.getlist("host")) != 1:
+def _check_site(connection: HTTPConnection, hosts: frozenset[str]) -> None:
+    """Gateways are no web pages, and answer to their own names only."""
+    named = connection.headers.getlist("host")
+    if len(named) != 1:
         raise BadRequest("exactly one Host header is needed")
+    if named[0].lower() not in hosts:
+        raise Misdirected(
+            "this gateway does not answer to that name", hint="name it in public.endpoints of its settings"
+        )
     if "origin" in connection.headers or "sec-fetch-site" in connection.headers:
         raise ForeignOrigin("web pages cannot talk to a gateway")
 
@@ -213,4 +221,7 @@ async def _refuse(connection: Request, error: Exception) -> Response:
     assert isinstance(error, MeshError)
     if isinstance(error, AuthError | Denied):
         log.info("peer.refused", code=problem_of(error).code, client=_client(connection))
-    return response_of(error)
+    response = response_of(error)
+    if response.status_code == HTTPStatus.UNAUTHORIZED:
+        response.headers["WWW-Authenticate"] = TICKET_SCHEME
+    return response

@@ -27,6 +27,8 @@ class Reach:
     issuer: Issuer | None
     loopback: bool
     """The whole mesh lives on this machine, so loopback addresses of others mean something."""
+    names: frozenset[str] = frozenset()
+    """What a peer's Host header may say."""
 
 
 def is_loopback(url: str) -> bool:
@@ -44,7 +46,21 @@ def reach_of(endpoints: tuple[str, ...], issuer: Issuer | None, host: str, port:
     Without settings a node is reached where it listens if its mesh lives on this machine; else it dials.
     """
     loopback = is_loopback(issuer.url) if issuer is not None else all(is_loopback(url) for url in endpoints)
-    if endpoints:
-        return Reach(endpoints, issuer, loopback and all(is_loopback(url) for url in endpoints))
     own = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-    return Reach((own,) if loopback and is_loopback(own) else (), issuer, loopback)
+    published = endpoints
+    if endpoints:
+        loopback = loopback and all(is_loopback(url) for url in endpoints)
+    elif loopback and is_loopback(own):
+        published = (own,)
+    local = (own, f"http://127.0.0.1:{port}", f"http://localhost:{port}")
+    names = frozenset(name for url in (*published, *local) for name in _names(url))
+    return Reach(published, issuer, loopback, names)
+
+
+def _names(url: str) -> set[str]:
+    """How clients write the host of a URL: with its port, and without where the port is the scheme's own."""
+    parts = urlsplit(url.lower())
+    usual = {"http": 80, "https": 443}[parts.scheme]
+    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname or ""
+    port = parts.port or usual
+    return {f"{host}:{port}", host} if port == usual else {f"{host}:{port}"}

@@ -60,7 +60,8 @@ async def ask(port: int, request: bytes, source: str = "127.0.0.1", *, host: str
     async with asyncio.timeout(ANSWER_WITHIN_S):
         reader, writer = await asyncio.open_connection(host, port, local_addr=(source, 0))
         try:
-            writer.write(request)
+            named = f"Host: {host}:{port}\r\n".encode()  # known only here
+            writer.write(request.replace(b"Host: 127.0.0.1\r\n", named, 1))
             head = await reader.readuntil(b"\r\n\r\n")
             status, headers = _head(head)
             if status == SWITCHING:

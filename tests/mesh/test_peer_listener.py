@@ -146,7 +146,7 @@ async def test_long_bodies_are_not_read_to_their_end(bench: Bench, path: str) ->
     door = bench.door
     for size in (16_385, 20_000):
         assert_refusal(await ask(door.port, post(path, b" " * size)), 413, "too_large")
-    head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
     # 50 MB are promised and never sent: only who answers early can answer at all.
     promised = f"{head}Content-Length: 50000000\r\n\r\n".encode() + b" " * 20_000
     answer = await ask(door.port, promised)
@@ -176,6 +176,22 @@ async def test_two_host_headers_are_one_too_many(bench: Bench) -> None:
     ticket = await mbp.ticket(token)
     answer = await mbp.send(upgrade(STATE, f"Host: evil.example\r\n{mbp.headers(ticket)}"))
     assert_refusal(answer, 400, "invalid_request")
+    assert (await mbp.upgrade(ticket)).status == SWITCHING
+
+
+@pytest.mark.parametrize(
+    "name", ["evil.example", "127.0.0.1", "127.0.0.1:1", "localhost.evil.example:{port}"]
+)
+async def test_a_gateway_answers_to_its_own_names_only(bench: Bench, name: str) -> None:
+    door = bench.door
+    token, mbp = await door.invite(), door.newcomer("mbp")
+    named = f"Host: {name.format(port=door.port)} \r\n".encode()
+    body = json.dumps(await mbp.exchange_body(token)).encode()
+    request = post(EXCHANGE_PATH, body).replace(b"Host: 127.0.0.1\r\n", named)
+    assert_refusal(await mbp.send(request), 421, "misdirected")
+    ticket = await mbp.ticket(token)
+    request = upgrade(STATE, mbp.headers(ticket)).replace(b"Host: 127.0.0.1\r\n", named)
+    assert_refusal(await mbp.send(request), 421, "misdirected")
     assert (await mbp.upgrade(ticket)).status == SWITCHING
 
 
@@ -436,7 +452,7 @@ async def test_broken_handshakes_spend_no_ticket(bench: Bench) -> None:
     headers = mbp.headers(ticket)
     assert (await mbp.send(upgrade(STATE, headers, key=False))).status == 400
     assert (await mbp.send(upgrade(STATE, headers, version=12))).status in {400, 426}
-    plain = f"GET {STATE} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{headers}\r\n".encode()
+    plain = f"GET {STATE} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n{headers}\r\n".encode()
     assert (await mbp.send(plain)).status == 404
     assert (await mbp.upgrade(ticket)).status == SWITCHING
 

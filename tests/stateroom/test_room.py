@@ -3,6 +3,7 @@ import itertools
 
 import pytest
 from pycrdt import Doc, Map, Provider
+from pycrdt.websocket import YRoom
 
 from stateroom import varints
 from stateroom.bodies import RoomMap
@@ -496,4 +497,21 @@ async def test_the_stock_python_client_reads_and_writes(bench, wait_until) -> No
         await wait_until(lambda: "n0" in nodes)
         nodes["n1"] = bench.mesh.node("n1")
         await wait_until(lambda: bench.indexes["n0"].record(RoomMap.NODES, "n1") is not None)
+    assert "stock" not in bench.closed
+
+
+async def test_a_room_and_the_stock_python_server_hold_the_same_content(bench, wait_until) -> None:
+    """The stock server of ``pycrdt-websocket`` as the other end: it says hello, and answers awareness."""
+    room = await bench.room("n0")
+    found(bench, room)
+    wire = bench.attach(room, "stock")
+    async with YRoom(ydoc=Doc()) as stock, asyncio.TaskGroup() as tasks:
+        serving = tasks.create_task(stock.serve(ProviderChannel(wire)))
+        nodes, admissions = (stock.ydoc.get(name, type=Map) for name in ("nodes", "admissions"))
+        await wait_until(lambda: len(admissions) == 6)
+        room.put(RoomMap.NODES, "n0", bench.mesh.node("n0"))
+        await wait_until(lambda: "n0" in nodes)
+        nodes["n1"] = bench.mesh.node("n1")
+        await wait_until(lambda: bench.indexes["n0"].record(RoomMap.NODES, "n1") is not None)
+        serving.cancel()
     assert "stock" not in bench.closed

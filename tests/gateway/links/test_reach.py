@@ -43,3 +43,15 @@ def test_settings_are_what_is_published() -> None:
     reach = reach_of(("https://a.example",), None, "127.0.0.1", 5)
     assert reach.endpoints == ("https://a.example",)
     assert not reach.loopback
+
+
+def test_a_host_header_may_name_what_is_published_and_where_it_listens() -> None:
+    reach = reach_of(("https://mesh.example", "http://10.0.0.7:7420"), None, "0.0.0.0", 7420)
+    assert reach.names == {
+        "mesh.example",
+        "mesh.example:443",
+        "10.0.0.7:7420",
+        "0.0.0.0:7420",
+        "127.0.0.1:7420",
+        "localhost:7420",
+    }
