@@ -9,8 +9,8 @@ from gateway.demo.conversation import Conversation
 from gateway.demo.extras import PLANTED, Extras, Part
 from gateway.demo.limits import BURST, BURST_WORKERS, KILL_WITHIN_S, QUIET_WITHIN_S
 from gateway.demo.mesh import KILLED, DemoMesh
-from gateway.demo.waiting import Condition, comes_true
 from gateway.errors import Denied
+from gateway.fleet.waiting import Condition, comes_true
 from gateway.judging.witness import Promise, Refusal
 from outbox.errors import UnknownRecipient
 from outbox.ids import NodeId

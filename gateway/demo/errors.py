@@ -3,13 +3,11 @@
 ::
 
     MeshError
-    ├── CallerError
-    │   └── InvalidConversation   invalid_conversation   a line of the file is wrong
-    └── WorldError
-        └── DemoFailed            demo_failed            a gateway or a command did not do its part
+    └── CallerError
+        └── InvalidConversation   invalid_conversation   a line of the file is wrong
 """
 
-from outbox.errors import CallerError, WorldError
+from outbox.errors import CallerError
 
 
 class InvalidConversation(CallerError):
@@ -20,9 +18,3 @@ class InvalidConversation(CallerError):
     def __init__(self, line: int, what: str, *, hint: str = "") -> None:
         super().__init__(f"line {line}: {what}" if line else what, hint=hint)
         self.line = line
-
-
-class DemoFailed(WorldError):
-    """A gateway did not start, a command failed, or a condition did not come true in time."""
-
-    code = "demo_failed"

@@ -33,26 +33,11 @@ BURST_REPLY_EVERY = 10
 CREDIT = 32
 """Unanswered turns of one agent."""
 
-COMMAND_WITHIN_S = 30.0
-"""``gateway init``, ``invite``, ``join``: each well below a second on an idle machine."""
-
-READY_WITHIN_S = 30.0
-"""From the start of a process to ``/readyz``, and until all nodes see each other and all agents."""
-
-STOP_WITHIN_S = 15.0
-"""From SIGTERM to the end of a process; afterwards SIGKILL."""
-
 KILL_WITHIN_S = 3.0
 """So long the crash waits for the burst to reach the other side, then it comes anyway."""
 
 QUIET_WITHIN_S = 45.0
 """After the last line: retries, the restarted gateway's backlog, and the SLA of the message that waits."""
-
-LOOK_EVERY_S = 0.1
-"""Between two looks at a condition that only another process can tell."""
-
-LOG_LINES = 15
-"""Of each gateway's log, shown when something went wrong."""
 
 FAULTS_SHOWN = 20
 INCIDENTS_SHOWN = 12

@@ -2,10 +2,10 @@
 
 import msgspec
 
-from gateway.demo.percentiles import Percentiles
 from gateway.demo.verdict import Counts, Verdict
 from gateway.judging.facts import NodeFacts
 from gateway.judging.faults import Fault
+from gateway.judging.percentiles import Percentiles
 from outbox.ids import EventId, NodeId
 from outbox.kinds import Kind
 from outbox.records import DeliveryState

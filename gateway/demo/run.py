@@ -16,15 +16,16 @@ from gateway.demo.cast import Cast
 from gateway.demo.conversation import Conversation, parse, scaled
 from gateway.demo.errors import InvalidConversation
 from gateway.demo.extras import Extras, Part, Trouble, extras
-from gateway.demo.limits import LOOK_EVERY_S, SLA_PROCESS_MS
+from gateway.demo.limits import SLA_PROCESS_MS
 from gateway.demo.mesh import KILLED, NODES, OTHER, SEED, DemoMesh
 from gateway.demo.options import Options
-from gateway.demo.progress import Progress, make_progress
 from gateway.demo.reporting import check_parts, collect, report
 from gateway.demo.result import Crash, Paths, Refused, Result, incidents_of, kinds_of
 from gateway.demo.screen import show, show_json, show_kept, show_logs
 from gateway.demo.verdict import Case, Verdict, judge
 from gateway.errors import ConfigError
+from gateway.fleet.limits import LOOK_EVERY_S
+from gateway.fleet.progress import Progress, make_progress
 from gateway.judging.evidence import at_rest, deliverable, read_mesh, read_node
 from gateway.judging.facts import NodeFacts
 from gateway.judging.faults import Fault
@@ -36,7 +37,7 @@ from outbox.reader import JournalReader
 def run(options: Options) -> int:
     """Play the demo; 0 when every promise was kept, 1 otherwise.
 
-    Raises InvalidConversation, ConfigError, SparkMissing, JavaMissing, DemoFailed.
+    Raises InvalidConversation, ConfigError, SparkMissing, JavaMissing, FleetFailed.
     """
     clock = Clock()
     conversation = scaled(_conversation(options), options.duration_ms)
@@ -122,7 +123,7 @@ class Demo:
             done += 1
 
         await self.mesh.begin(tell)
-        await self.mesh.add_agents(placed.items(), names[Part.DEPARTED], tell)
+        await self.mesh.fill(placed.items(), names[Part.DEPARTED], tell)
 
     async def _act(self, progress: Progress) -> None:
         stage = Stage(self._clock, self._witness, self._clock.mono_ms())

@@ -13,9 +13,9 @@ from rich.table import Table
 from rich.text import Text
 
 from gateway.demo.limits import FAULTS_SHOWN, INCIDENTS_SHOWN, SLA_PROCESS_MS
-from gateway.demo.percentiles import Percentiles
-from gateway.demo.process import GatewayProcess
 from gateway.demo.result import Result
+from gateway.fleet.process import GatewayProcess
+from gateway.judging.percentiles import Percentiles
 from gateway.plaintext import one_line
 from outbox.ids import NodeId
 

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from gateway.demo.extras import PLANTED, Trouble
-from gateway.demo.percentiles import Percentiles, percentiles
 from gateway.judging.facts import NodeFacts
 from gateway.judging.faults import Fault, FaultKind
 from gateway.judging.invariants import Mesh, check_all, check_survival
+from gateway.judging.percentiles import Percentiles, percentiles
 from gateway.judging.witness import Account
 from outbox.delivery import settled
 from outbox.errors import UnknownRecipient

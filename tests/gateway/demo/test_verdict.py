@@ -4,9 +4,9 @@ import pytest
 from msgspec.structs import replace
 
 from gateway.demo.extras import Trouble
-from gateway.demo.percentiles import Percentiles
 from gateway.demo.verdict import Found, fate, judge
 from gateway.judging.faults import FaultKind
+from gateway.judging.percentiles import Percentiles
 from gateway.judging.witness import Account
 from outbox.kinds import Kind
 from outbox.records import DeliveryState, Incident

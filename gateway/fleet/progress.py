@@ -1,4 +1,4 @@
-"""How far the demo is: bars on a terminal, plain lines anywhere else. Always on stderr."""
+"""How far a run is: bars on a terminal, plain lines anywhere else. Always on stderr."""
 
 import sys
 from types import TracebackType

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.demo.percentiles import percentiles
+from gateway.judging.percentiles import percentiles
 
 
 @given(st.lists(st.integers(0, 10**6), min_size=1))

@@ -3,9 +3,9 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from gateway.demo.errors import DemoFailed
-from gateway.demo.limits import LOOK_EVERY_S
 from gateway.errors import TimedOut, Unreachable
+from gateway.fleet.errors import FleetFailed
+from gateway.fleet.limits import LOOK_EVERY_S
 
 Condition = Callable[[], Awaitable[bool]]
 
@@ -13,10 +13,10 @@ Condition = Callable[[], Awaitable[bool]]
 async def until(what: str, condition: Condition, within_s: float) -> None:
     """Return once the condition holds; a gateway that does not answer yet counts as "not yet".
 
-    Raises DemoFailed when it did not come true in time, and whatever else the condition raises.
+    Raises FleetFailed when it did not come true in time, and whatever else the condition raises.
     """
     if not await comes_true(condition, within_s):
-        raise DemoFailed(f"waited {within_s:.0f} s in vain: {what}")
+        raise FleetFailed(f"waited {within_s:.0f} s in vain: {what}")
 
 
 async def comes_true(condition: Condition, within_s: float) -> bool:

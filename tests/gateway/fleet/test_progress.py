@@ -2,7 +2,7 @@
 
 import io
 
-from gateway.demo.progress import LineProgress
+from gateway.fleet.progress import LineProgress
 
 
 class StoppedClock:

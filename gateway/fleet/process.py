@@ -1,4 +1,4 @@
-"""One gateway of the demo: its home, its process, its logs."""
+"""One gateway of a fleet: its home, its process, its logs."""
 
 import asyncio
 import subprocess
@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from gateway.client import GatewayClient
-from gateway.demo.errors import DemoFailed
-from gateway.demo.limits import COMMAND_WITHIN_S, LOG_LINES, READY_WITHIN_S, STOP_WITHIN_S
-from gateway.demo.waiting import comes_true, until
+from gateway.fleet.errors import FleetFailed
+from gateway.fleet.limits import COMMAND_WITHIN_S, LOG_LINES, READY_WITHIN_S, STOP_WITHIN_S
+from gateway.fleet.waiting import comes_true, until
 from gateway.home import Home
 from gateway.telemetry import redact_text
 from outbox.ids import NodeId
@@ -18,10 +18,19 @@ _COMMAND = (sys.executable, "-m", "gateway")
 
 
 class GatewayProcess:
-    """Runs the real program, in a session of its own: a Ctrl-C in the terminal is for the demo alone."""
+    """Runs the real program, in a session of its own: a Ctrl-C in the terminal is for its parent alone."""
 
-    def __init__(self, node: NodeId, home: Home, environ: Mapping[str, str], stderr: Path) -> None:
+    def __init__(
+        self,
+        node: NodeId,
+        home: Home,
+        environ: Mapping[str, str],
+        stderr: Path,
+        prefix: Sequence[str] = (),
+    ) -> None:
+        """``prefix`` goes before every command line, like ``ip netns exec NAME``."""
         self.node = node
+        self._prefix = tuple(prefix)
         self.home = home
         self._environ = dict(environ)
         self._stderr = stderr
@@ -37,14 +46,14 @@ class GatewayProcess:
         return GatewayClient.of_home(self.home)
 
     async def command(self, *arguments: str, stdin: str = "") -> str:
-        """Run ``gateway <arguments>`` in this home and return its output. Raises DemoFailed."""
+        """Run ``gateway <arguments>`` in this home and return its output. Raises FleetFailed."""
         return await asyncio.to_thread(self._command, arguments, stdin)
 
     def _command(self, arguments: Sequence[str], stdin: str) -> str:
         shown = f"gateway {' '.join(arguments)}"
         try:
             done = subprocess.run(  # noqa: S603 - our own program, no shell
-                [*_COMMAND, *arguments],
+                [*self._prefix, *_COMMAND, *arguments],
                 env=self._environ,
                 input=stdin.encode(),
                 capture_output=True,
@@ -52,23 +61,23 @@ class GatewayProcess:
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            raise DemoFailed(f"`{shown}` took more than {COMMAND_WITHIN_S:.0f} s on {self.node}") from None
+            raise FleetFailed(f"`{shown}` took more than {COMMAND_WITHIN_S:.0f} s on {self.node}") from None
         if done.returncode != 0:
             said = redact_text(done.stderr.decode(errors="replace").strip())
-            raise DemoFailed(f"`{shown}` failed on {self.node} with status {done.returncode}", hint=said)
+            raise FleetFailed(f"`{shown}` failed on {self.node} with status {done.returncode}", hint=said)
         return done.stdout.decode()
 
-    async def start(self) -> None:
-        """Run the gateway and wait until it is ready. Raises DemoFailed."""
-        self._process = self._spawn()
+    async def start(self, extra: Mapping[str, str] | None = None) -> None:
+        """Run the gateway, with these variables besides, and wait until it is ready. Raises FleetFailed."""
+        self._process = self._spawn(extra or {})
         async with self.client() as client:
             await until(f"{self.node} is ready", lambda: self._is_ready(client), READY_WITHIN_S)
 
-    def _spawn(self) -> subprocess.Popen[bytes]:
+    def _spawn(self, extra: Mapping[str, str]) -> subprocess.Popen[bytes]:
         with self._stderr.open("ab") as stderr:
             return subprocess.Popen(  # noqa: S603 - our own program, no shell
-                [*_COMMAND, "run"],
-                env=self._environ,
+                [*self._prefix, *_COMMAND, "run"],
+                env=self._environ | dict(extra),
                 stdin=subprocess.DEVNULL,
                 stdout=stderr,
                 stderr=stderr,
@@ -85,6 +94,16 @@ class GatewayProcess:
             self._process.kill()
             self._process.wait(STOP_WITHIN_S)
             self._process = None
+
+    @property
+    def ended(self) -> int | None:
+        """The status with which it ended by itself; None while it runs and when it was stopped from here."""
+        return self._process.poll() if self._process is not None else None
+
+    def signal(self, number: int) -> None:
+        """Send a signal, if it runs."""
+        if self._process is not None:
+            self._process.send_signal(number)
 
     def terminate(self) -> None:
         """Ask it to stop."""
@@ -103,9 +122,9 @@ class GatewayProcess:
         return self._process is None or self._process.poll() is not None
 
     def check(self) -> None:
-        """Raises DemoFailed when it is not running any more."""
+        """Raises FleetFailed when it is not running any more."""
         if self._process is not None and self._process.poll() is not None:
-            raise DemoFailed(f"the gateway of {self.node} ended with status {self._process.returncode}")
+            raise FleetFailed(f"the gateway of {self.node} ended with status {self._process.returncode}")
 
     def tail(self) -> list[str]:
         """The last lines of its log, and of what it wrote to stderr if it has no log."""

@@ -1,0 +1,1 @@
+"""Real gateways as processes on this machine: started, killed, stopped, waited for."""
