@@ -22,6 +22,7 @@ from auth.ledger_schema import LEDGER_MIGRATIONS
 from auth.sqlite_ledger import SqliteLedger
 from gateway.clock import Clock
 from gateway.config import Config
+from gateway.desk import GatewayDesk
 from gateway.door import ROOMS, Door
 from gateway.endpoints.local import local_app
 from gateway.endpoints.peer import PeerDesk, peer_app
@@ -29,18 +30,18 @@ from gateway.endpoints.turn_sockets import TurnSockets
 from gateway.engine import Engine
 from gateway.engine.inputs import Now
 from gateway.feed import Feed
-from gateway.home import Home, bind_socket, read_private
+from gateway.home import Home, read_private
 from gateway.limits import HEAD_EVERY_S
 from gateway.links.link import Local
 from gateway.links.peering import Peering
 from gateway.links.reach import Issuer, reach_of
 from gateway.links.registry import Registry
 from gateway.links.tickets import TicketOffice
-from gateway.desk import OperatorDesk
 from gateway.outlets import GatewayOutlets
 from gateway.rooms import Rooms
 from gateway.runtime import Runtime
-from gateway.serving.servers import listen_tcp, make_server, quieten, serve
+from gateway.serving.servers import make_server, quieten, serve
+from gateway.serving.sockets import bind_unix, listen_tcp
 from gateway.telemetry import start_logging
 from gateway.tokens import TokenTable, admin_hash
 from outbox.journal import Journal
@@ -105,7 +106,7 @@ class Gateway:
         rooms.watch(peering.see)
         desk = self._desk(runtime, registry, peering, turns)
         peer_desk = PeerDesk(local, self._gatekeeper, rooms, registry, self.reach.names)
-        unix = bind_socket(self._home.socket)
+        unix = bind_unix(self._home.socket)
         self._stack.callback(unix.close)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(runtime.run())
@@ -158,8 +159,8 @@ class Gateway:
 
     def _desk(
         self, runtime: Runtime, registry: Registry, peering: Peering, turns: TurnSockets
-    ) -> OperatorDesk:
-        return OperatorDesk(
+    ) -> GatewayDesk:
+        return GatewayDesk(
             runtime=runtime,
             reader=self._reader,
             home=self._home,

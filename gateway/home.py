@@ -18,7 +18,6 @@ Support``). The runtime directory is ``$XDG_RUNTIME_DIR/gateway-mesh``, else one
 """
 
 import os
-import socket
 import stat
 import sys
 import tempfile
@@ -166,31 +165,6 @@ def read_private(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise HomeError(f"cannot read {path}: {error.strerror}") from None
-
-
-def bind_socket(path: Path) -> socket.socket:
-    """A bound Unix socket of 0600, not listening yet; a dead one at this path is replaced.
-
-    Only the holder of the home's lock may call it: that is why an existing socket is dead. Raises HomeError.
-    """
-    if len(os.fsencode(path)) > SOCKET_PATH_BYTES_MAX:
-        hint = "set XDG_RUNTIME_DIR to a short path"
-        raise HomeError(
-            f"{path} is longer than {SOCKET_PATH_BYTES_MAX} bytes, no socket can be there", hint=hint
-        )
-    private_directory(path.parent)
-    bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        if path.is_socket():
-            path.unlink()
-        bound.bind(os.fspath(path))
-        path.chmod(0o600)
-    except OSError as error:
-        bound.close()
-        raise HomeError(
-            f"cannot bind {path}: {error.strerror}", hint="remove what is there, if it is not ours"
-        ) from None
-    return bound
 
 
 def _runtime(environ: Mapping[str, str]) -> Path:

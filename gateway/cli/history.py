@@ -11,7 +11,7 @@ from gateway.cli.output import emit_json, emit_json_line, moment, note, table
 
 if TYPE_CHECKING:
     from gateway.api.rows import OutboxRow
-    from gateway.trace import Step
+    from gateway.api.trace import Step
 
 _TAIL_EVERY_S = 0.5
 

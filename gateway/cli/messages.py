@@ -15,9 +15,9 @@ from gateway.plaintext import plain
 if TYPE_CHECKING:
     from gateway.api.answers import SentAnswer
     from gateway.api.rows import InboxRow
+    from gateway.api.trace import EventTrace
     from gateway.client import AgentClient
     from gateway.client.agent import Level
-    from gateway.trace import EventTrace
 
 _TEXT = click.argument("text", required=False)
 _FILE = click.option("--file", "file", type=click.File("rb"), help="Read the text from a file.")

@@ -28,33 +28,19 @@ _LAKE = click.option(
 def collect(context: click.Context, *, lake: Path, homes: tuple[Path, ...], as_json: bool) -> None:
     """Add what is new in each outbox to the lake, verified. May be repeated at any time."""
     from gateway.clock import Clock
-    from gateway.collector import collect as collect_outbox
-    from gateway.lake import Lake
-    from outbox.reader import JournalReader
+    from gateway.lake.homes import collect_home
+    from gateway.lake.lake import Lake
 
     done = {}
     for home in [home_of(path) for path in homes] or [current_home(context)]:
-        key = node_key(home)
-        reader = JournalReader.open(home.journal)
-        try:
-            stream = reader.identity()
-            collected = collect_outbox(
-                reader.read,
-                Lake(lake),
-                stream,
-                key.public.verify,
-                now_ms=Clock().wall_ms(),
-                progress=lambda _: None,
-            )
-        finally:
-            reader.close()
-        done[stream.node] = {
+        node, collected = collect_home(home, node_key(home).public, Lake(lake), Clock().wall_ms())
+        done[node] = {
             "events": collected.rows,
             "head": collected.head.seq,
             "flagged": collected.flagged,
         }
         if not as_json:
-            click.echo(f"{stream.node}: {collected.rows} new events, up to {collected.head.seq}")
+            click.echo(f"{node}: {collected.rows} new events, up to {collected.head.seq}")
     if as_json:
         emit_json(done)
 

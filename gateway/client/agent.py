@@ -14,6 +14,7 @@ from websockets.exceptions import ConnectionClosed
 
 from gateway.api.answers import ExtendedAnswer, SentAnswer, SettledAnswer
 from gateway.api.rows import InboxAnswer, InboxRow
+from gateway.api.trace import EventTrace
 from gateway.client.backoff import backoff_s
 from gateway.client.limits import (
     ASK_CAP_S,
@@ -28,7 +29,6 @@ from gateway.client.turns import Turns
 from gateway.client.wire import Wire
 from gateway.clock import Clock
 from gateway.errors import TimedOut, Unreachable
-from gateway.trace import EventTrace
 from outbox.ids import AgentId
 
 _Answer = TypeVar("_Answer")

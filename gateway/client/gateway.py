@@ -8,11 +8,11 @@ from urllib.parse import quote
 from gateway.api.mesh import AgentRow, NodeRow, StatusAnswer
 from gateway.api.operator import AgentAdded, InviteAnswer, InviteRow
 from gateway.api.rows import DeliveryRow, IncidentRow, OutboxAnswer
+from gateway.api.trace import EventTrace
 from gateway.client.agent import AgentClient
 from gateway.client.wire import Wire
 from gateway.clock import Clock
 from gateway.home import Home, read_private
-from gateway.trace import EventTrace
 from outbox.ids import AgentId, agent_id
 
 

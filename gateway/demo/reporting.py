@@ -10,10 +10,9 @@ import platformdirs
 from auth.keyring import Keyring
 from gateway.clock import Clock
 from gateway.demo.limits import SLA_ACCEPT_MS, SLA_PROCESS_MS
-from gateway.demo.progress import Progress
+from gateway.fleet.progress import Progress
 from gateway.home import Home
 from outbox.kinds import Kind
-from outbox.reader import JournalReader
 from spark.errors import SparkMissing
 from spark.java import find_java
 from spark.job import STEPS
@@ -38,20 +37,13 @@ def check_parts() -> None:
 
 def collect(homes: Iterable[Home], lake: Path, clock: Clock) -> int:
     """Verify the outboxes into the lake and return how many events it got. Raises as the collector does."""
-    from gateway.collector import collect as collect_outbox
-    from gateway.lake import Lake
+    from gateway.lake.homes import collect_home
+    from gateway.lake.lake import Lake
 
     events = 0
     for home in homes:
-        verify = Keyring(home.keys).node_key(clock.entropy).public.verify
-        reader = JournalReader.open(home.journal)
-        try:
-            stream = reader.identity()
-            collected = collect_outbox(
-                reader.read, Lake(lake), stream, verify, now_ms=clock.wall_ms(), progress=lambda _: None
-            )
-        finally:
-            reader.close()
+        key = Keyring(home.keys).node_key(clock.entropy).public
+        _, collected = collect_home(home, key, Lake(lake), clock.wall_ms())
         events += collected.rows
     return events
 

@@ -4,6 +4,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from gateway.api.delivery_state import WAITING_FOR_LINK, WAITING_FOR_OWNER, shown_state
 from gateway.api.mesh import LinkState
 from gateway.api.rows import (
     DeliveryRow,
@@ -13,6 +14,7 @@ from gateway.api.rows import (
     outbox_row,
     readable_event,
 )
+from gateway.api.trace import EventTrace, Known, assemble
 from gateway.endpoints.actors import need_admin, sees
 from gateway.endpoints.answers import json
 from gateway.endpoints.bodies import DeliveriesQuery, IncidentsQuery, LimitQuery, NoQuery, OutboxQuery
@@ -21,8 +23,6 @@ from gateway.endpoints.errors import BadRequest
 from gateway.endpoints.guard import principal_of
 from gateway.endpoints.limits import ROWS_MAX
 from gateway.endpoints.reading import query_of
-from gateway.standing import WAITING_FOR_LINK, WAITING_FOR_OWNER, standing
-from gateway.trace import EventTrace, Known, assemble
 from outbox.chain import Head
 from outbox.envelope import Event, decode_event
 from outbox.errors import NotFound
@@ -95,12 +95,12 @@ class JournalRoutes:
     def _rows(self, request: Request, states: tuple[str, ...]) -> list[DeliveryRow]:
         principal = principal_of(request)
         found = self._desk.reader.deliveries(states, ROWS_MAX)
-        return [delivery_row(row, self._standing(row)) for row in found if sees(principal, row.from_agent)]
+        return [delivery_row(row, self._shown_state(row)) for row in found if sees(principal, row.from_agent)]
 
-    def _standing(self, row: Delivery) -> str:
+    def _shown_state(self, row: Delivery) -> str:
         up = {link.node for link in self._desk.links() if link.state is LinkState.UP}
         node = row.node
-        return standing(
+        return shown_state(
             row,
             local=node == self._desk.identity.node,
             online=node is not None and self._desk.runtime.view.online(node),
@@ -120,5 +120,5 @@ class JournalRoutes:
             identity=self._desk.identity, event=found, own=own, delivery=delivery, received=received
         )
         if delivery is not None:
-            return assemble(known, self._standing(delivery))
+            return assemble(known, self._shown_state(delivery))
         return assemble(known, received.state if received is not None else "emitted")

@@ -1,4 +1,3 @@
-import socket
 import stat
 from pathlib import Path
 
@@ -6,9 +5,7 @@ import pytest
 
 from gateway.errors import HomeError
 from gateway.home import (
-    SOCKET_PATH_BYTES_MAX,
     Home,
-    bind_socket,
     private_directory,
     read_private,
     write_private,
@@ -114,34 +111,3 @@ def test_two_homes_have_two_short_sockets(tmp_path: Path) -> None:
     }
     assert len(paths) == 2
     assert all(len(str(path)) < 60 for path in paths)
-
-
-def test_a_socket_is_the_users_own_and_replaces_a_dead_one(short_dir: Path) -> None:
-    path = short_dir / "run" / "a.sock"
-    bind_socket(path).close()
-    with bind_socket(path) as bound, socket.socket(socket.AF_UNIX) as client:
-        assert (mode(path), mode(path.parent)) == (0o600, 0o700)
-        bound.listen()
-        client.connect(str(path))
-
-
-def test_what_is_no_socket_is_not_removed(short_dir: Path) -> None:
-    path = short_dir / "run" / "a.sock"
-    private_directory(path.parent)
-    path.write_text("precious")
-    with pytest.raises(HomeError, match="cannot bind"):
-        bind_socket(path)
-    assert path.read_text() == "precious"
-
-
-def test_a_path_too_long_for_the_kernel_is_refused_with_the_cure(tmp_path: Path) -> None:
-    path = tmp_path / ("x" * SOCKET_PATH_BYTES_MAX)
-    with pytest.raises(HomeError) as refused:
-        bind_socket(path)
-    assert "XDG_RUNTIME_DIR" in refused.value.hint
-    assert not list(tmp_path.iterdir())
-
-
-def test_the_longest_allowed_path_works(short_dir: Path) -> None:
-    room = SOCKET_PATH_BYTES_MAX - len(str(short_dir)) - len("/r/")
-    bind_socket(short_dir / "r" / ("x" * room)).close()

@@ -1,7 +1,7 @@
 """What the journals must say after a run, held against what agents were told.
 
-The invariants themselves are the product's (``gateway.judging``); here they are applied to all nodes, with two
-more that need a run whose every message is meant to end well.
+The invariants themselves are the product's (``gateway.judging``); here they are applied to all nodes, with
+two more that need a run whose every message is meant to end well.
 """
 
 from collections.abc import Iterator

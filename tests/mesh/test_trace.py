@@ -4,7 +4,7 @@ import asyncio
 import json
 import sys
 
-from gateway.trace import EventTrace, Stage, Step
+from gateway.api.trace import EventTrace, Stage, Step
 from tests.mesh.processes import Node, until
 
 

@@ -32,9 +32,10 @@ from gateway.engine import Engine
 from gateway.engine.effects import AgentChanged, CursorMoved, Handed, Invited, StreamBroken
 from gateway.engine.inputs import Now
 from gateway.engine.policy import Policy
-from gateway.home import Home, bind_socket
+from gateway.home import Home
 from gateway.runtime import Runtime
-from gateway.servers import make_server, quieten
+from gateway.serving.servers import make_server, quieten
+from gateway.serving.sockets import bind_unix
 from outbox.ids import AgentId, Epoch, NodeId
 from outbox.journal import Journal
 from outbox.reader import JournalReader
@@ -176,7 +177,7 @@ class LocalNode:
         """Run it; leaving is a stop as SIGTERM would be."""
         quieten()
         self.open()
-        unix = bind_socket(self.home.socket)
+        unix = bind_unix(self.home.socket)
         unix.listen()
         tcp = socket.create_server(("127.0.0.1", self.port))
         self.port = tcp.getsockname()[1]

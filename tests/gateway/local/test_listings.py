@@ -9,9 +9,9 @@ import pytest
 
 from auth.joincodes import decode_join_code
 from gateway.api.mesh import LinkState
+from gateway.api.trace import Stage
 from gateway.clock import Clock
 from gateway.errors import Denied
-from gateway.trace import Stage
 from outbox.ids import AgentId
 
 if TYPE_CHECKING:

@@ -9,12 +9,9 @@ from collections.abc import Iterator
 import uvicorn
 from starlette.types import ASGIApp
 
-from gateway.errors import HomeError
-from gateway.http_protocol import HttpProtocol
-from gateway.limits import GRACE_S, PING_EVERY_S, STALLED_READER_MS
+from gateway.limits import GRACE_S, PING_EVERY_S
+from gateway.serving.http_protocol import HttpProtocol
 from gateway.wire.limits import FRAME_BYTES_MAX
-
-_BACKLOG = 128
 
 
 class Server(uvicorn.Server):
@@ -49,27 +46,6 @@ def make_server(app: ASGIApp) -> Server:
         timeout_graceful_shutdown=int(GRACE_S),
     )
     return Server(config)
-
-
-def listen_tcp(host: str, port: int) -> socket.socket:
-    """A listening socket; a reader that takes nothing for a while is cut off by the kernel.
-
-    uvicorn's own keepalive closes such a connection only after it was flushed, which never happens.
-    Raises HomeError when the address cannot be had.
-    """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    bound = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if hasattr(socket, "TCP_USER_TIMEOUT"):
-            bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, STALLED_READER_MS)
-        bound.bind((host, port))
-        bound.listen(_BACKLOG)
-    except OSError as error:
-        bound.close()
-        hint = "is another gateway running there? set listen.port to another port"
-        raise HomeError(f"cannot listen on {host}:{port}: {error.strerror}", hint=hint) from None
-    return bound
 
 
 class _NoHandshakeNoise(logging.Filter):

@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from gateway.trace import EventTrace, Known, Stage, assemble
+from gateway.api.trace import EventTrace, Known, Stage, assemble
 from outbox.envelope import Ack, DeadLetter, Event, Trace, encode_event, encode_payload
 from outbox.ids import AgentId, Epoch, EventId, MeshId, NodeId, Seq
 from outbox.kinds import AckStatus, Kind, Outcome

@@ -27,7 +27,7 @@ from stateroom.dialer import DialState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OperatorDesk:
+class GatewayDesk:
     """Implements ``gateway.endpoints.desk.LocalDesk``."""
 
     runtime: Runtime

@@ -10,8 +10,9 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from gateway import http_protocol
-from gateway.servers import listen_tcp, make_server, serve
+from gateway.serving import http_protocol
+from gateway.serving.servers import make_server, serve
+from gateway.serving.sockets import listen_tcp
 
 WITHIN_S = 0.3
 

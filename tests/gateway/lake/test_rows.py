@@ -1,6 +1,6 @@
 import pytest
 
-from gateway.rows import row_of
+from gateway.lake.rows import row_of
 from outbox.chain import Entry
 from outbox.envelope import Ack, DeadLetter, RouteDecision, Trace
 from outbox.kinds import AckStatus, Outcome

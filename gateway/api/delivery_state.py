@@ -12,7 +12,7 @@ WAITING_FOR_LINK = "waiting_for_link"
 _UNANSWERED = frozenset({DeliveryState.EMITTED, DeliveryState.RETRY_PENDING})
 
 
-def standing(row: Delivery, *, local: bool, online: bool, linked: bool) -> str:
+def shown_state(row: Delivery, *, local: bool, online: bool, linked: bool) -> str:
     """The state to show, given whether the event stays here, its node is online, and a link to it is up."""
     if row.state not in _UNANSWERED or row.node is None or local:
         return row.state

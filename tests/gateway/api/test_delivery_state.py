@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.standing import WAITING_FOR_LINK, WAITING_FOR_OWNER, standing
+from gateway.api.delivery_state import WAITING_FOR_LINK, WAITING_FOR_OWNER, shown_state
 from outbox.ids import AgentId, EventId, NodeId, Seq
 from outbox.records import Delivery, DeliveryState
 
@@ -36,16 +36,16 @@ def row(state: DeliveryState, node: str | None = "lab") -> Delivery:
     ],
 )
 def test_waiting(state: DeliveryState, local: bool, online: bool, linked: bool, shown: str | None) -> None:
-    assert standing(row(state), local=local, online=online, linked=linked) == (shown or state)
+    assert shown_state(row(state), local=local, online=online, linked=linked) == (shown or state)
 
 
 @pytest.mark.parametrize(
     "state", sorted(set(DeliveryState) - {DeliveryState.EMITTED, DeliveryState.RETRY_PENDING})
 )
 def test_an_answered_delivery_waits_for_nothing(state: DeliveryState) -> None:
-    assert standing(row(state), local=False, online=False, linked=False) == state
+    assert shown_state(row(state), local=False, online=False, linked=False) == state
 
 
 def test_without_a_node_there_is_nothing_to_wait_for() -> None:
-    found = standing(row(DeliveryState.EMITTED, None), local=False, online=False, linked=False)
+    found = shown_state(row(DeliveryState.EMITTED, None), local=False, online=False, linked=False)
     assert found == DeliveryState.EMITTED

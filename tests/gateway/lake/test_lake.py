@@ -4,8 +4,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from gateway.collector import collect
-from gateway.lake import Lake
+from gateway.lake.collector import collect
+from gateway.lake.lake import Lake
 from outbox.chain import genesis
 from spark.errors import LakeBusy, LakeDamaged
 from spark.layout import EVENTS, stream_dir

@@ -8,9 +8,9 @@ import msgspec
 import pyarrow.parquet as pq
 import pytest
 
-from gateway import collector
-from gateway.collector import collect
-from gateway.lake import Lake
+from gateway.lake import collector
+from gateway.lake.collector import collect
+from gateway.lake.lake import Lake
 from outbox.chain import Entry, sign_checkpoint
 from outbox.errors import BadCheckpoint, BrokenChain
 from spark.layout import EVENTS, QUARANTINE, covering, stream_dir
@@ -101,9 +101,9 @@ CHILD = """
 import os, signal, sys
 from pathlib import Path
 import pyarrow.parquet
-from gateway.lake import Lake
+from gateway.lake.lake import Lake
 from tests.gateway.outboxes import *
-from tests.gateway.test_collector import killed_at
+from tests.gateway.lake.test_collector import killed_at
 
 root = Path(sys.argv[1])
 outbox = Outbox([entry(1, message(1)), Entry(2, b"{}", b"junk"), entry(3, message(3))])
@@ -169,8 +169,8 @@ def test_killed_at_any_step_it_repeats_and_changes_nothing(tmp_path):
 @pytest.mark.parametrize("point", ["collect_after_tmp", "collect_after_rename"])
 def test_killed_at_its_named_crash_points(tmp_path, point):
     code = (
-        "import sys; from pathlib import Path; from gateway.lake import Lake;"
-        "from tests.gateway.test_collector import run; from tests.gateway.outboxes import messages;"
+        "import sys; from pathlib import Path; from gateway.lake.lake import Lake;"
+        "from tests.gateway.lake.test_collector import run; from tests.gateway.outboxes import messages;"
         "run(messages(10), Lake(Path(sys.argv[1])))"
     )
     died = subprocess.run(

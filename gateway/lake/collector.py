@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import msgspec
 
-from gateway.lake import Lake
-from gateway.rows import row_of
+from gateway.lake.lake import Lake
+from gateway.lake.rows import row_of
 from outbox.chain import Checkpoint, Head, Page, Verify, check_signature, follow
 from outbox.errors import PeerError
 from outbox.ids import Seq

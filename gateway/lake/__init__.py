@@ -1,0 +1,1 @@
+"""Collected outboxes as files: what reports are made of."""

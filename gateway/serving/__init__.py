@@ -1,0 +1,1 @@
+"""Listeners: their sockets, and uvicorn as we want it."""

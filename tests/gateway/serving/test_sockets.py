@@ -1,0 +1,44 @@
+import socket
+import stat
+from pathlib import Path
+
+import pytest
+
+from gateway.errors import HomeError
+from gateway.home import SOCKET_PATH_BYTES_MAX, private_directory
+from gateway.serving.sockets import bind_unix
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_a_socket_is_the_users_own_and_replaces_a_dead_one(short_dir: Path) -> None:
+    path = short_dir / "run" / "a.sock"
+    bind_unix(path).close()
+    with bind_unix(path) as bound, socket.socket(socket.AF_UNIX) as client:
+        assert (mode(path), mode(path.parent)) == (0o600, 0o700)
+        bound.listen()
+        client.connect(str(path))
+
+
+def test_what_is_no_socket_is_not_removed(short_dir: Path) -> None:
+    path = short_dir / "run" / "a.sock"
+    private_directory(path.parent)
+    path.write_text("precious")
+    with pytest.raises(HomeError, match="cannot bind"):
+        bind_unix(path)
+    assert path.read_text() == "precious"
+
+
+def test_a_path_too_long_for_the_kernel_is_refused_with_the_cure(tmp_path: Path) -> None:
+    path = tmp_path / ("x" * SOCKET_PATH_BYTES_MAX)
+    with pytest.raises(HomeError) as refused:
+        bind_unix(path)
+    assert "XDG_RUNTIME_DIR" in refused.value.hint
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_longest_allowed_path_works(short_dir: Path) -> None:
+    room = SOCKET_PATH_BYTES_MAX - len(str(short_dir)) - len("/r/")
+    bind_unix(short_dir / "r" / ("x" * room)).close()
