@@ -1,4 +1,4 @@
-"""When a delivery is tried again and when it has been tried often enough.
+"""When something is tried again, and when a delivery has been tried often enough.
 
 Exponential backoff with full jitter: the wait is drawn evenly from nothing to the ceiling of the attempt, so
 that senders that failed together do not come back together.
@@ -12,6 +12,14 @@ from outbox.limits import ACK_TIMEOUT_MS, ATTEMPTS_MAX, BACKOFF_CAP_MS, BACKOFF_
 
 _DOUBLINGS_MAX = 40
 """Far above any cap; keeps a huge attempt number from making a huge integer."""
+
+
+def full_jitter(failures: int, fraction: float, *, first: float, cap: float, factor: int = 2) -> float:
+    """The wait after so many failures in a row (1, 2 …), in the unit of ``first`` and ``cap``.
+
+    It is ``fraction`` (random, at least 0 and below 1) of a ceiling that grows by ``factor`` up to the cap.
+    """
+    return fraction * float(min(cap, first * factor ** min(failures - 1, _DOUBLINGS_MAX)))
 
 
 class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,8 +41,7 @@ class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
 
     def ceiling_ms(self, attempt: int) -> int:
         """The longest wait after attempt ``attempt`` (1, 2, 3 …)."""
-        doublings = min(attempt - 1, _DOUBLINGS_MAX)
-        return min(self.cap_ms, int(self.first_ms * self.factor**doublings))
+        return int(full_jitter(attempt, 1, first=self.first_ms, cap=self.cap_ms, factor=self.factor))
 
     def backoff_ms(self, attempt: int, fraction: float) -> int:
         """The wait after attempt ``attempt``, for a random ``fraction`` of at least 0 and below 1."""

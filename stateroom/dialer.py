@@ -16,6 +16,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
 
 from outbox.errors import MeshError
+from outbox.retry import full_jitter
 from stateroom.limits import (
     BACKOFF_CAP_S,
     BACKOFF_FIRST_S,
@@ -63,9 +64,8 @@ class Backoff:
 
     def failed(self, fraction: float) -> float:
         """Count a failure; seconds to wait: ``fraction`` (0 to 1) of a bound that doubles up to the cap."""
-        bound = min(self._cap_s, self._first_s * 2.0 ** min(self.failures, 30))
         self.failures += 1
-        return bound * fraction
+        return full_jitter(self.failures, fraction, first=self._first_s, cap=self._cap_s)
 
     def succeeded(self) -> None:
         """Start anew."""
@@ -73,7 +73,7 @@ class Backoff:
 
 
 class Dialer:
-    """One outgoing connection. ``run`` until cancelled; ``nudge`` cuts a wait short."""
+    """One outgoing connection. ``run`` until cancelled."""
 
     def __init__(
         self,
@@ -95,7 +95,6 @@ class Dialer:
         self._steady_s = steady_s
         self._message_bytes_max = message_bytes_max
         self._on_state = on_state
-        self._nudged = asyncio.Event()
         self._last_error = ""
         self._state = DialState.IDLE
 
@@ -104,17 +103,13 @@ class Dialer:
         """The state of now."""
         return DialReport(self._state, self._backoff.failures, self._last_error)
 
-    def nudge(self) -> None:
-        """Dial now instead of waiting: the peer has been heard of."""
-        self._nudged.set()
-
     async def run(self) -> None:
         """Dial for ever. Errors of the session that are not the network's propagate."""
         try:
             while True:
                 await self._attempt()
                 self._enter(DialState.WAITING)
-                await self._wait(self._backoff.failed(self._fraction()))
+                await asyncio.sleep(self._backoff.failed(self._fraction()))
         finally:
             self._enter(DialState.IDLE)
 
@@ -147,14 +142,6 @@ class Dialer:
             max_queue=16,
             process_exception=lambda error: error,
         )
-
-    async def _wait(self, seconds: float) -> None:
-        self._nudged.clear()
-        try:
-            async with asyncio.timeout(seconds):
-                await self._nudged.wait()
-        except TimeoutError:
-            return
 
     def _enter(self, state: DialState) -> None:
         self._state = state

@@ -13,6 +13,7 @@ import asyncio
 from collections import Counter, deque
 from collections.abc import Callable
 
+from outbox.groups import first_of
 from stateroom.archive import Archive
 from stateroom.bodies import RoomMap
 from stateroom.errors import InvalidMessage, InvalidUpdate, RoomFull
@@ -147,7 +148,7 @@ class Room:
                 tasks.create_task(self._pump(link, send))
                 tasks.create_task(self._listen(link, recv))
         except* _Ended as group:
-            closed = _first(group)
+            closed = first_of(group).closed
         finally:
             self._peers.discard(link)
         if closed not in (GONE, STOPPING):
@@ -313,11 +314,3 @@ class Room:
 def _admissions_first(touched: list[Touched]) -> list[Touched]:
     """So that few records have to wait for the key that proves them; order within a map stays."""
     return sorted(touched, key=lambda touch: touch.map != RoomMap.ADMISSIONS)
-
-
-def _first(group: BaseExceptionGroup[_Ended]) -> Closed:
-    error: BaseException = group
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    assert isinstance(error, _Ended)
-    return error.closed

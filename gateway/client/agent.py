@@ -15,7 +15,6 @@ from websockets.exceptions import ConnectionClosed
 from gateway.api.answers import ExtendedAnswer, SentAnswer, SettledAnswer
 from gateway.api.rows import InboxAnswer, InboxRow
 from gateway.api.trace import EventTrace
-from gateway.client.backoff import backoff_s
 from gateway.client.limits import (
     ASK_CAP_S,
     ASK_FIRST_S,
@@ -30,6 +29,7 @@ from gateway.client.wire import Wire
 from gateway.clock import Clock
 from gateway.errors import TimedOut, Unreachable
 from outbox.ids import AgentId
+from outbox.retry import full_jitter
 
 _Answer = TypeVar("_Answer")
 
@@ -212,7 +212,7 @@ class AgentClient:
 
     async def _pause(self, failures: int) -> None:
         fraction = self._clock.fraction()
-        await asyncio.sleep(backoff_s(failures, fraction, first_s=BACKOFF_FIRST_S, cap_s=BACKOFF_CAP_S))
+        await asyncio.sleep(full_jitter(failures, fraction, first=BACKOFF_FIRST_S, cap=BACKOFF_CAP_S))
 
     def _new_id(self) -> str:
         return f"id-{self._clock.entropy(16).hex()}"

@@ -16,13 +16,13 @@ from websockets.exceptions import ConnectionClosed
 
 from gateway.api.answers import ExtendedAnswer, SentAnswer, SettledAnswer
 from gateway.api.frames import Delivered, DeliverFrame, ErrorFrame
-from gateway.client.backoff import backoff_s
 from gateway.client.limits import BACKOFF_CAP_S, BACKOFF_FIRST_S
 from gateway.client.wire import Wire
 from gateway.clock import Clock
 from gateway.errors import Denied, Unreachable
 from outbox.envelope import Event, decode_event
 from outbox.ids import AgentId, EventId
+from outbox.retry import full_jitter
 
 _REPLACED = 4409
 
@@ -245,7 +245,7 @@ class Turns:
 
     async def _pause(self, failures: int) -> None:
         fraction = self._clock.fraction()
-        await asyncio.sleep(backoff_s(failures, fraction, first_s=BACKOFF_FIRST_S, cap_s=BACKOFF_CAP_S))
+        await asyncio.sleep(full_jitter(failures, fraction, first=BACKOFF_FIRST_S, cap=BACKOFF_CAP_S))
 
 
 class _Frames(msgspec.Struct, frozen=True):

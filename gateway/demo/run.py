@@ -31,6 +31,7 @@ from gateway.judging.facts import NodeFacts
 from gateway.judging.faults import Fault
 from gateway.judging.witness import Witness
 from outbox.errors import MeshError
+from outbox.groups import first_of
 from outbox.reader import JournalReader
 
 
@@ -105,7 +106,7 @@ class Demo:
             failures, others = errors.split(MeshError)
             if failures is None or others is not None:
                 raise
-            raise _first(failures) from None
+            raise first_of(failures) from None
         finally:
             if not kept:
                 progress.begin("stop the gateways")
@@ -215,12 +216,6 @@ async def _follow(cast: Cast, progress: Progress) -> None:
         progress.at(cast.said)
         await asyncio.sleep(LOOK_EVERY_S)
     progress.begin("until all is quiet")
-
-
-def _first(errors: BaseExceptionGroup[MeshError]) -> MeshError:
-    """The first error of a group, however deep: the others follow from it."""
-    found = errors.exceptions[0]
-    return _first(found) if isinstance(found, BaseExceptionGroup) else found
 
 
 def _conversation(options: Options) -> Conversation:

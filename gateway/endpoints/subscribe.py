@@ -41,6 +41,7 @@ from gateway.engine.inputs import Grant, Request, Subscribe, Unsubscribe
 from gateway.routing import inbox_stream, parse_address
 from gateway.runtime import Runtime, check
 from outbox.errors import InvalidId, MeshError, NotFound
+from outbox.groups import first_of
 from outbox.ids import AgentId
 
 _BAD_DATA = 1003
@@ -222,10 +223,7 @@ def _agent_of_stream(stream: str) -> AgentId:
 
 
 async def _close(socket: WebSocket, ended: BaseExceptionGroup[SubscriptionEnded]) -> None:
-    first = ended.exceptions[0]
-    while isinstance(first, BaseExceptionGroup):
-        first = first.exceptions[0]
-    assert isinstance(first, SubscriptionEnded)
+    first = first_of(ended)
     try:
         async with asyncio.timeout(SEND_WITHIN_S):
             await socket.close(first.close_code, str(first))

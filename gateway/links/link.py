@@ -35,6 +35,7 @@ from gateway.wire.frames import (
 )
 from outbox.chain import Head, Page, Verify, check_signature
 from outbox.errors import BadFrame, MeshError
+from outbox.groups import first_of
 from outbox.ids import Epoch, NodeId, Seq
 from outbox.limits import PAGE_BYTES_MAX, PAGE_ENTRIES_MAX
 from outbox.records import Identity
@@ -94,9 +95,9 @@ class Link:
                 for part in (self._read(), self._serve(), self._report(), self._ping(), self._until_ended()):
                     tasks.create_task(part)
         except* SocketClosed as gone:
-            log.info("link.closed", peer=self.peer, why=str(gone.exceptions[0]))
+            log.info("link.closed", peer=self.peer, why=str(first_of(gone)))
         except* MeshError as broken:
-            await self._say_bye(_first(broken))
+            await self._say_bye(first_of(broken))
         finally:
             if self._ended.done() and not self._ended.cancelled():
                 self._ended.exception()  # an end that came before anybody waited for it has been heard too
@@ -225,11 +226,3 @@ class Link:
             await self._socket.close(CLOSE_POLICY, error.code)
         except SocketClosed:
             return
-
-
-def _first(group: BaseExceptionGroup[MeshError]) -> MeshError:
-    found: BaseException = group
-    while isinstance(found, BaseExceptionGroup):
-        found = found.exceptions[0]
-    assert isinstance(found, MeshError)
-    return found

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outbox.retry import RetryPolicy
+from outbox.retry import RetryPolicy, full_jitter
 
 fractions = st.floats(0, 1, exclude_max=True)
 
@@ -45,3 +45,14 @@ def test_jitter_is_full() -> None:
 def test_numbers_that_make_no_policy(text: bytes) -> None:
     with pytest.raises(msgspec.ValidationError):
         msgspec.json.decode(text, type=RetryPolicy)
+
+
+@given(st.integers(1, 10_000), fractions)
+def test_a_wait_in_seconds_is_below_its_ceiling_too(failures: int, fraction: float) -> None:
+    wait_s = full_jitter(failures, fraction, first=0.1, cap=10)
+    assert 0 <= wait_s <= min(10, 0.1 * 2 ** min(failures - 1, 30))
+
+
+def test_ceilings_double_up_to_the_cap() -> None:
+    ceilings = [full_jitter(failures, 1, first=0.1, cap=1) for failures in range(1, 7)]
+    assert ceilings == [0.1, 0.2, 0.4, 0.8, 1, 1]

@@ -126,17 +126,6 @@ async def test_our_own_bugs_are_not_retried() -> None:
             await Dialling(f"ws://127.0.0.1:{port}/", session).task
 
 
-async def test_a_nudge_cuts_the_wait_short(wait_until) -> None:
-    dialling = Dialling("ws://127.0.0.1:1/", _unused)
-    dialling.dialer._fraction = lambda: 1.0
-    dialling.dialer._backoff = Backoff(first_s=1000, cap_s=1000)
-    await wait_until(lambda: dialling.dialer.report.state is DialState.WAITING)
-    before = dialling.attempts
-    dialling.dialer.nudge()
-    await wait_until(lambda: dialling.attempts == before + 1)
-    await dialling.stop()
-
-
 async def test_a_steady_session_ends_the_series_of_failures(wait_until) -> None:
     async def accept(connection: ServerConnection) -> None:
         await connection.wait_closed()
