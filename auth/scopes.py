@@ -24,8 +24,3 @@ Scope = Admin | AsAgent
 def may_act_as(scope: Scope, agent: AgentId) -> bool:
     """Whether this scope may send as an agent and read its inbox."""
     return scope in {Admin(), AsAgent(agent)}
-
-
-def scope_text(scope: Scope) -> str:
-    """``admin`` or ``agent:<name>``, as logs and listings show it."""
-    return f"agent:{scope.name}" if isinstance(scope, AsAgent) else "admin"

@@ -6,7 +6,7 @@ forwarded verbatim). A reader checks that the two agree.
 Source: envelope table of ``docs/PROTOCOL.md``. ``v`` is 1 since 2026-11.
 """
 
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -201,8 +201,3 @@ def decode_payload(event: Event, record: type[_Record]) -> _Record:
         return msgspec.json.decode(event.payload, type=record)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidEvent(f"payload of {event.kind}: {error}") from None
-
-
-def free_payload(event: Event) -> Any:
-    """The payload as plain JSON values."""
-    return msgspec.json.decode(event.payload)

@@ -7,6 +7,7 @@ import re
 from typing import NewType
 
 from outbox.errors import InvalidId
+from outbox.limits import NAME_CHARS_MAX
 
 MeshId = NewType("MeshId", str)
 """RFC 7638 thumbprint of the mesh root key: 43 characters of base64url."""
@@ -23,7 +24,7 @@ Epoch = NewType("Epoch", str)
 Seq = NewType("Seq", int)
 """Place of an entry in one epoch of one outbox: 1, 2, 3 … without holes. 0 means "before the first"."""
 
-_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}", re.ASCII)
+_NAME = re.compile(rf"[a-z0-9][a-z0-9._-]{{0,{NAME_CHARS_MAX - 1}}}", re.ASCII)
 _EVENT = re.compile(r"evt_[0-9a-f]{32}", re.ASCII)
 _EPOCH = re.compile(r"[0-9]{6}-[0-9a-f]{12}", re.ASCII)
 _NOT_NAME = re.compile(r"[^a-z0-9._-]+", re.ASCII)
@@ -37,7 +38,7 @@ def _name(text: str, what: str) -> str:
 
 def suggest_name(text: str) -> str:
     """The nearest legal node or agent name, or ``""`` when nothing legal is left."""
-    return _NOT_NAME.sub("-", text.lower()).strip("-._")[:63]
+    return _NOT_NAME.sub("-", text.lower()).strip("-._")[:NAME_CHARS_MAX]
 
 
 def node_id(text: str) -> NodeId:

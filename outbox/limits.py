@@ -30,7 +30,8 @@ BATCH_BYTES_MAX = 2 * 1024 * 1024
 BATCH_ENTRIES_MAX = 1000
 """Own entries one checkpoint may cover: a reader must hold a whole batch to verify it."""
 
-NAME_BYTES_MAX = 63
+NAME_CHARS_MAX = 63
+"""A node or agent name: what fits into one DNS label."""
 
 THREAD_ID_MAX = 128
 IDEMPOTENCY_KEY_MAX = 128

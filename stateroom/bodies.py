@@ -19,7 +19,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from outbox.errors import InvalidId
-from outbox.ids import Epoch, NodeId, Seq, agent_id, node_id
+from outbox.ids import Epoch, Seq, agent_id, node_id
 from stateroom.limits import (
     CLOCK_MAX,
     CURSORS_MAX,
@@ -130,9 +130,3 @@ def check_key(room_map: RoomMap, key: str) -> None:
 def position(pair: tuple[str, int]) -> Position:
     """A checked wire pair as a position."""
     return Epoch(pair[0]), Seq(pair[1])
-
-
-def cursor_of(body: CursorsBody, source: NodeId) -> Position | None:
-    """Where that reader stands in the outbox of ``source``."""
-    pair = body.cursors.get(source)
-    return position(pair) if pair else None

@@ -109,9 +109,6 @@ LOG_ROWS_MAX = 1000
 LOG_BYTES_MAX = 4 * 1024 * 1024
 """Log entries and bytes after which the log is folded into the snapshot (30-130 ms)."""
 
-COMMIT_WINDOW_S = 0.02
-"""Updates written with one commit."""
-
 # --- dialler
 
 BACKOFF_FIRST_S = 0.5
@@ -126,4 +123,7 @@ PONG_S = 10.0
 """A half-open connection is found within 20 s."""
 
 OPEN_TIMEOUT_S = 10.0
+"""A handshake over a slow mobile line."""
+
 CLOSE_TIMEOUT_S = 2.0
+"""Whoever does not answer a goodbye by then is gone; the next attempt must not wait for it."""

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from gateway.cli.options import as_json
+from gateway.demo.limits import DURATION_S_DEFAULT, DURATION_S_MAX, DURATION_S_MIN
 
 
 @click.command()
@@ -16,8 +17,8 @@ from gateway.cli.options import as_json
 )
 @click.option(
     "--duration",
-    type=click.FloatRange(2, 3600),
-    default=25,
+    type=click.FloatRange(DURATION_S_MIN, DURATION_S_MAX),
+    default=DURATION_S_DEFAULT,
     show_default=True,
     metavar="SECONDS",
     help="How long the conversation takes.",

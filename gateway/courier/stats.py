@@ -23,7 +23,3 @@ class StreamStats(msgspec.Struct, frozen=True, kw_only=True):
     totals: Counters
     oldest_at_ms: int | None
     """Monotonic time at which the oldest unacknowledged item came; None when there is none."""
-
-    def oldest_age_ms(self, now_ms: int) -> int:
-        """How long that item has been here; 0 when there is none."""
-        return 0 if self.oldest_at_ms is None else now_ms - self.oldest_at_ms

@@ -46,10 +46,6 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
     lines: tuple[Line, ...]
     homes: dict[AgentId, NodeId]
 
-    def on(self, node: NodeId) -> list[AgentId]:
-        """The agents of one node, in the order of their first mention."""
-        return [agent for agent, home in self.homes.items() if home == node]
-
     def replies(self) -> dict[int, tuple[Line, ...]]:
         """The answers to each line that has any."""
         found: dict[int, tuple[Line, ...]] = {}

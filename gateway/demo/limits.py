@@ -1,12 +1,12 @@
 """Every bound of the demo, with its reason. Times are milliseconds unless the name says otherwise."""
 
-DURATION_MS_DEFAULT = 25_000
+DURATION_S_DEFAULT = 25
 """Long enough to watch, and with Spark's start below two minutes in all."""
 
-DURATION_MS_MIN = 2_000
+DURATION_S_MIN = 2
 """A gateway that is killed has to come back within the conversation."""
 
-DURATION_MS_MAX = 3_600_000
+DURATION_S_MAX = 3_600
 """An hour: afterwards it is no demo."""
 
 FILE_BYTES_MAX = 64 * 1024 * 1024

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import msgspec
 
-from gateway.demo.limits import DURATION_MS_DEFAULT
+from gateway.demo.limits import DURATION_S_DEFAULT
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -12,7 +12,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
     messages: Path | None = None
     """A conversation file; None plays the one that comes with the package."""
-    duration_ms: int = DURATION_MS_DEFAULT
+    duration_ms: int = DURATION_S_DEFAULT * 1000
     """How long the conversation takes."""
     keep: bool = False
     """Leave the mesh running."""

@@ -11,13 +11,13 @@ import msgspec
 from gateway.endpoints.errors import BadRequest
 from gateway.endpoints.limits import (
     ERROR_CHARS_MAX,
-    EXPIRES_IN_MS_MAX,
     INVITE_TTL_S_DEFAULT,
     INVITE_TTL_S_MAX,
     ROWS_DEFAULT,
     ROWS_MAX,
     SESSION_CHARS_MAX,
 )
+from gateway.engine.limits import EXPIRES_IN_MS_MAX
 from outbox.limits import JSON_DEPTH_MAX
 
 _Record = TypeVar("_Record")

@@ -23,8 +23,9 @@ from gateway.api.frames import Delivered, DeliverFrame, ErrorFrame, ErrorRecord,
 from gateway.api.rows import readable
 from gateway.endpoints.bodies import ErrorText, LeaseText, Milliseconds, decode
 from gateway.endpoints.errors import BadRequest
-from gateway.endpoints.limits import EXPIRES_IN_MS_MAX, FRAME_CHARS_MAX, SOCKET_CREDIT_MAX
+from gateway.endpoints.limits import FRAME_CHARS_MAX, SOCKET_CREDIT_MAX
 from gateway.engine.effects import Handed
+from gateway.engine.limits import EXPIRES_IN_MS_MAX
 from gateway.errors import Denied
 from outbox.errors import MeshError, TooLarge
 

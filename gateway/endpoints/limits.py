@@ -1,8 +1,5 @@
 """Bounds of the local listener, each with its reason."""
 
-EXPIRES_IN_MS_MAX = 400 * 24 * 3600 * 1000
-"""Longer than any promise an agent keeps; far below what a date can hold."""
-
 ERROR_CHARS_MAX = 1_000
 """Why a turn failed: a line for a person, carried in an ACK that every reader of the outbox gets."""
 

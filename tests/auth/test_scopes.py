@@ -1,4 +1,4 @@
-from auth.scopes import Admin, AsAgent, may_act_as, scope_text
+from auth.scopes import Admin, AsAgent, may_act_as
 from outbox.ids import AgentId
 
 JANE, BOB = AgentId("jane"), AgentId("bob")
@@ -8,7 +8,3 @@ def test_an_agent_is_itself_only() -> None:
     assert may_act_as(AsAgent(JANE), JANE)
     assert not may_act_as(AsAgent(JANE), BOB)
     assert may_act_as(Admin(), JANE)
-
-
-def test_scopes_have_a_text() -> None:
-    assert (scope_text(Admin()), scope_text(AsAgent(JANE))) == ("admin", "agent:jane")

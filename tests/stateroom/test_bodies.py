@@ -1,8 +1,7 @@
 import pytest
 
 from outbox.errors import InvalidId
-from outbox.ids import NodeId
-from stateroom.bodies import BODY_TYPES, TOMBSTONES, CursorsBody, RoomMap, check_key, cursor_of
+from stateroom.bodies import BODY_TYPES, TOMBSTONES, RoomMap, check_key
 
 
 def test_every_map_has_a_body() -> None:
@@ -17,9 +16,3 @@ def test_no_node_is_called_root_but_an_agent_may_be() -> None:
     check_key(RoomMap.AGENTS, "root")
     with pytest.raises(InvalidId):
         check_key(RoomMap.ADMISSIONS, "root")
-
-
-def test_cursor_of_a_source() -> None:
-    body = CursorsBody(cursors={"b": ("000001-0123456789ab", 3)}, head=("", 0))
-    assert cursor_of(body, NodeId("b")) == ("000001-0123456789ab", 3)
-    assert cursor_of(body, NodeId("c")) is None
