@@ -198,6 +198,8 @@ class SimAgent:
             await self._end(gateway, turn, Outcome.OK)  # enough replies, or no room on the disk
 
     async def _ask(self, gateway: SimGateway, request: Request) -> bool:
+        if isinstance(request, Nack):
+            self._witness.returned(gateway.name, request.event_id)
         try:
             answer = await gateway.runtime.ask(request)
         except (Busy, Denied):

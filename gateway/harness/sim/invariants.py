@@ -79,9 +79,11 @@ def _sent(mesh: SimMesh, name: NodeId, outbox: OutboxRead) -> Iterator[Finding]:
 
 
 def _acks(name: NodeId, disk: Disk, outbox: OutboxRead) -> Iterator[Finding]:
-    for event in outbox.accepted:
+    for event, acks in outbox.accepted.items():
         if disk.received(event) is None:
             yield Finding(Promise.ACCEPTED_IS_DURABLE, f"{name} accepted {event} and has no row of it")
+        if len(acks) > 1:
+            yield Finding(Promise.ENGAGED_ONCE, f"{name} accepted {event} in {len(acks)} ACKs")
     for event, ends in outbox.ended.items():
         row = disk.received(event)
         if row is not None and len(ends) > 1:
@@ -97,7 +99,7 @@ def _deliveries(mesh: SimMesh, name: NodeId, disk: Disk, outbox: OutboxRead) -> 
         if row.state is DeliveryState.DEAD_LETTER:
             yield from _dead(name, disk, row, outbox)
         there = mesh.homes[row.node].disk.received(row.event_id) if row.node in mesh.homes else None
-        yield from _agreement(name, row, there)
+        yield from _agreement(name, row, there if there is not None and there.source == name else None)
     missing = [event for event in outbox.owed if disk.delivery(event) is None]
     for event in missing:
         yield Finding(Promise.EVERY_SEND_ENDS, f"nobody at {name} waits for the end of {event}")
@@ -214,5 +216,9 @@ def _lies(name: NodeId, disk: Disk, liars: Sequence[Liar]) -> Iterator[Finding]:
         yield Finding(Promise.MEMBERS_ONLY, f"{name} read {STRANGER}, who is no member")
     for liar in liars:
         read = disk.cursor(liar.node)
+        kept = {row.seq for row in disk.quarantined() if row.source == liar.node}
+        for seq, target in liar.plain:
+            if target == name and read is not None and read.seq >= seq and seq not in kept:
+                yield Finding(Promise.LIARS_ARE_REFUSED, f"{name} kept no lie of {liar.name} at {seq}")
         if read is not None and liar.heads().get(read.seq) != read:
             yield Finding(Promise.LIARS_ARE_REFUSED, f"{name} took a page of {liar.name} that fits no chain")

@@ -8,6 +8,7 @@ import structlog
 from gateway.courier.limits import CourierLimits
 from gateway.crashpoint import CrashPoint
 from gateway.engine.inputs import AddAgent, RemoveAgent
+from gateway.engine.policy import Policy
 from gateway.errors import Busy, Denied
 from gateway.harness.sim.agent import SimAgent
 from gateway.harness.sim.chronicle import Chronicle
@@ -31,6 +32,8 @@ from stateroom.bodies import NodeBody, RoomMap
 from stateroom.records import sign_record
 
 EPOCH = Epoch("000001-000000000001")
+_IMPATIENT = Policy(sla_accept_ms=60_000, sla_process_ms=60_000)
+"""Incidents and status requests after a minute."""
 _SMALL_INBOX = CourierLimits(max_depth=3)
 _OPERATOR_LOOKS_S = 5.0
 
@@ -51,6 +54,8 @@ class SimMesh:
         disks = {str(name): home.disk for name, home in self.homes.items()}
         self.witness = Witness(disks, chronicle, frozenset({LIAR, STRANGER}))
         self.network.tap = self.witness.tap
+        if {Fault.STOP, Fault.SLOW_DISK}.isdisjoint(plan.faults):
+            self.witness.watch_leases(timeline, CourierLimits().lease_ms)
         self.agents = {
             name: [self._agent(name, n) for n in range(plan.agents_per_node)] for name in self.names
         }
@@ -66,6 +71,8 @@ class SimMesh:
         home = SimHome(identity, Disk(identity), clock, self.keys)
         if Fault.SMALL_INBOX in self.plan.faults:
             home.limits = _SMALL_INBOX
+        if Dice(self.plan.seed, "policy").chance(0.5):
+            home.policy = _IMPATIENT
         return home
 
     def _agent(self, name: NodeId, number: int) -> SimAgent:

@@ -23,7 +23,8 @@ class OutboxRead:
     """Events that somebody must take."""
     keys: dict[str, set[EventId]] = field(default_factory=dict)
     """Events by agent and idempotency key."""
-    accepted: dict[EventId, None] = field(default_factory=dict)
+    accepted: dict[EventId, set[EventId]] = field(default_factory=dict)
+    """The ACKs that say accepted of each event of others."""
     ended: dict[EventId, set[EventId]] = field(default_factory=dict)
     """The terminal ACKs of each event that was taken."""
     refused: set[EventId] = field(default_factory=set)
@@ -48,7 +49,7 @@ class OutboxRead:
         elif event.kind == Kind.ACK:
             ack = decode_payload(event, Ack)
             if ack.status is AckStatus.ACCEPTED:
-                self.accepted[ack.ref] = None
+                self.accepted.setdefault(ack.ref, set()).add(event.event_id)
             elif ack.outcome is Outcome.REFUSED:
                 self.refused.add(ack.ref)
             else:

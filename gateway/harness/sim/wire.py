@@ -128,7 +128,7 @@ class WireEnd:
 
     def break_off(self) -> None:
         """The connection is broken."""
-        self._lost = True
+        self._lost = self._lost or self._closed is None
         self._stir()
 
     # --- inside

@@ -11,18 +11,21 @@ from gateway.engine.effects import Handed, Sent
 from gateway.harness.sim.chronicle import Chronicle
 from gateway.harness.sim.disk import Disk
 from gateway.harness.sim.findings import Finding, Promise
+from gateway.harness.sim.timeline import Timeline
 from gateway.harness.sim.wire import WireEnd
 from gateway.wire.codec import decode
 from gateway.wire.frames import Bye, Entries, Seen
 from outbox.chain import Head
 from outbox.envelope import Ack, Event, decode_event, decode_payload
-from outbox.ids import EventId
+from outbox.ids import EventId, NodeId
 from outbox.kinds import AckStatus, Kind
 from outbox.records import TurnState
 
 _FRAMES_WATCHED = (b'"t":"entries"', b'"t":"seen"', b'"t":"bye"')
 _TAG_WITHIN = 40
 """Bytes of a frame in which its type stands."""
+_LEASE_SLACK_US = 1_000_000
+"""Between the tick that counts a lease and the moment when the agent has the turn."""
 FINDINGS_MAX = 20
 """Enough to understand a broken world."""
 
@@ -39,12 +42,19 @@ class Witness:
         self.handed_count = 0
         self.settled: set[tuple[str, str]] = set()
         """Turns whose end an agent was told, by node and event."""
+        self._timeline: Timeline | None = None
+        self._lease_us = 0
+        self._leased_us: dict[tuple[str, str], int] = {}
         self._disks = disks
         self._chronicle = chronicle
         self._liars = liars
         self._handed: dict[tuple[str, str], int] = {}
         self._on_wire: dict[str, int] = {}
         self._cursors: dict[tuple[str, str], Head] = {}
+
+    def watch_leases(self, timeline: Timeline, lease_ms: int) -> None:
+        """Leases can be judged by the clock, since no process of this world ever stands still."""
+        self._timeline, self._lease_us = timeline, lease_ms * 1000
 
     def find(self, promise: Promise, what: str) -> None:
         """A promise is broken."""
@@ -76,9 +86,24 @@ class Witness:
             self.find(Promise.ENGAGED_ONCE, f"{node} handed over {turn.event_id} before it was written")
         if key in self.settled:
             self.find(Promise.ENGAGED_ONCE, f"{node} handed over {turn.event_id} after its end was told")
+        self._lease(key, turn)
         if turn.delivery_count < before or (turn.delivery_count == before and not turn.resumed):
             count = turn.delivery_count
             self.find(Promise.ENGAGED_ONCE, f"{node} counts hand-over {count} of {turn.event_id} twice")
+
+    def _lease(self, key: tuple[str, str], turn: Handed) -> None:
+        """Only the end of a lease, or its return, begins the next delivery."""
+        if self._timeline is None:
+            return
+        now_us = self._timeline.now_us
+        since_us = self._leased_us.get(key)
+        self._leased_us[key] = now_us
+        if not turn.resumed and since_us is not None and now_us - since_us < self._lease_us - _LEASE_SLACK_US:
+            self.find(Promise.ENGAGED_ONCE, f"{key[0]} dealt {turn.event_id} again while its lease was live")
+
+    def returned(self, node: str, event: str) -> None:
+        """An agent gave its turn back."""
+        self._leased_us.pop((node, event), None)
 
     def ended(self, node: str, agent: str, event: str) -> None:
         """An agent was told that its turn has ended."""
@@ -124,6 +149,8 @@ class Witness:
 
     def _entry(self, node: str, disk: Disk, event: Event) -> None:
         self._chronicle.note(node, "shows", f"{event.kind} {event.event_id} {event.corr_id or ''}")
+        if event.trace.attempt > 1 and event.source_agent_id is not None:
+            self._attempt(node, disk, event)
         if event.kind != Kind.ACK:
             return
         ack = decode_payload(event, Ack)
@@ -131,13 +158,27 @@ class Witness:
         if ack.status is AckStatus.ACCEPTED and row is None:
             self.find(Promise.ACCEPTED_IS_DURABLE, f"{node} showed an ACK of {ack.ref} without its row")
 
+    def _attempt(self, node: str, disk: Disk, event: Event) -> None:
+        """A new attempt needs proof that the one before was read: silence burns none."""
+        for seq, body in disk.events_about(event.event_id):
+            before = decode_event(body)
+            route = before.trace.route_decision
+            if before.event_id != event.event_id or before.trace.attempt != event.trace.attempt - 1:
+                continue
+            assert route is not None, "what has no owner is a dead letter at once"
+            reader = self._disks[route.owner_node_id]
+            cursor = disk.head() if route.owner_node_id == node else reader.cursor(NodeId(node))
+            if cursor is None or cursor.seq < seq:
+                burnt = f"{node} burnt attempt {before.trace.attempt} of {event.event_id}"
+                self.find(Promise.EVERY_SEND_ENDS, f"{burnt}, which {route.owner_node_id} had not read")
+
     def _seen(self, node: str, frame: Seen) -> None:
         cursor = self._disks[node].cursor(frame.node)
         if cursor is None or cursor.seq < frame.seq:
             self.find(Promise.CURSORS_ARE_HONEST, f"{node} says it has seen {frame.seq} of {frame.node}")
 
     def _bye(self, node: str, peer: str, frame: Bye) -> None:
-        self._chronicle.note(node, "bye", f"{peer} {frame.code}")
+        self._chronicle.note(node, "bye", f"{peer} {frame.code} {frame.hint}")
         framed = {"stream_refused", "bad_frame", "bad_checkpoint", "broken_chain"}
         if frame.code in framed and peer not in self._liars:
             why = f"{frame.code} {frame.hint}"

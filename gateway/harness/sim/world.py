@@ -20,6 +20,7 @@ from gateway.harness.sim.mesh import SimMesh
 from gateway.harness.sim.plan import Fault, Plan
 from gateway.harness.sim.timeline import Timeline
 from gateway.harness.sim.troubles import Troubles
+from outbox.ids import NodeId
 
 REST_WITHIN_S = 45 * 60
 """The bound of I4: once faults have stopped, everything has ended by then. The longest of what may have to be
@@ -170,11 +171,11 @@ class World:
         )
 
     def _victims(self) -> list[Victim]:
-        told = self.mesh.witness.told.values()
+        homes = self.mesh.homes
         return [
-            Victim(sent.event_id, self.mesh.homes[node].identity.node, sent.node, sent.agent)  # type: ignore[index]
-            for node, sent in told
-            if sent.node is not None
+            Victim(event, NodeId(node), reader, sent.agent, homes[reader].disk.received(event) is not None)
+            for event, (node, sent) in self.mesh.witness.told.items()
+            if (reader := sent.node) is not None
         ]
 
     def _stumbled(self, what: str) -> None:

@@ -1,0 +1,50 @@
+"""A copy of the packages with one planted bug, and whether the simulation sees it."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[2]
+MUTATIONS = sorted((Path(__file__).parent / "mutations").glob("*.toml"))
+PACKAGES = ("outbox", "auth", "stateroom", "gateway")
+_COMMAND = "import sys; from gateway.cli import main; sys.exit(main())"
+
+
+class Mutation(NamedTuple):
+    file: str
+    old: str
+    new: str
+    seeds: int
+    """It must be seen within so many worlds, from seed 0."""
+
+
+def read_mutation(path: Path) -> Mutation:
+    return Mutation(**tomllib.loads(path.read_text()))
+
+
+def plant(mutation: Mutation, folder: Path) -> None:
+    """Copy the packages into an empty folder and break them there."""
+    for package in PACKAGES:
+        shutil.copytree(ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
+    target = folder / mutation.file
+    text = target.read_text()
+    assert text.count(mutation.old) == 1, f"{mutation.file} has changed: renew the mutation"
+    target.write_text(text.replace(mutation.old, mutation.new))
+
+
+def first_failing_seed(folder: Path, seeds: int) -> int | None:
+    """The first world in which the copy breaks a promise."""
+    command = [sys.executable, "-c", _COMMAND, "harness", "sim"]
+    command += ["--seeds", str(seeds), "--from", "0", "--stop", "--json"]
+    environment = os.environ | {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=900, check=False
+    )
+    assert done.returncode in {0, 1}, done.stderr
+    failed = json.loads(done.stdout.splitlines()[-1])["failed"]
+    return failed[0] if failed else None

@@ -1,0 +1,93 @@
+"""Worlds from seeds: every promise kept, the same trace from the same seed, failures that can be replayed."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from gateway.harness.sim.findings import Finding, Promise
+from gateway.harness.sim.plan import Fault, Plan, draw_plan
+from gateway.harness.sim.runner import Limits, plan_of, replay_command, run_plan, run_seeds
+from gateway.harness.sim.shrink import shrink
+from gateway.harness.sim.world import REST_WITHIN_S, Verdict
+
+ROOT = Path(__file__).parents[2]
+DIGEST = """
+from gateway.harness.sim.runner import Limits, plan_of, run_plan
+print(run_plan(plan_of({seed}, Limits(minutes=4))).digest)
+"""
+
+
+@pytest.mark.parametrize("first", range(5_000, 5_012, 4))
+def test_every_promise_is_kept(first: int) -> None:
+    for verdict in run_seeds(range(first, first + 4), Limits()):
+        assert verdict.ok, [*map(str, verdict.findings), replay_command(verdict.plan)]
+        assert verdict.rest_s < REST_WITHIN_S
+        assert verdict.sent > 0
+
+
+@pytest.mark.long
+def test_every_promise_is_kept_for_long() -> None:
+    broken = [
+        replay_command(verdict.plan) for verdict in run_seeds(range(6_000, 6_500), Limits()) if not verdict.ok
+    ]
+    assert not broken
+
+
+def digest(seed: int, hash_seed: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", DIGEST.format(seed=seed)],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONHASHSEED": hash_seed},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize("seed", [16, 21])
+def test_the_same_seed_gives_the_same_trace_in_every_process(seed: int) -> None:
+    digests = {digest(seed, "1"), digest(seed, "2"), run_plan(plan_of(seed, Limits(minutes=4))).digest}
+    assert len(digests) == 1
+
+
+def test_other_seeds_give_other_worlds() -> None:
+    plans = {draw_plan(seed) for seed in range(50)}
+    assert len({replace(plan, seed=0) for plan in plans}) == 50
+    assert {fault for plan in plans for fault in plan.faults} == set(Fault)
+    assert any(not plan.faults or len(plan.faults) < 5 for plan in plans)
+
+
+def test_a_world_is_replayed_by_one_command() -> None:
+    drawn = draw_plan(7)
+    assert replay_command(drawn) == "gateway harness sim --seeds 1 --from 7 --trace"
+    small = replace(drawn, minutes=2, faults=(Fault.CRASH, Fault.STOP))
+    assert replay_command(small).endswith("--from 7 --trace --minutes 2 --faults crash,stop")
+    assert replay_command(replace(drawn, faults=())).endswith("--faults none")
+
+
+def test_a_failing_world_shrinks_to_what_it_needs() -> None:
+    def run(plan: Plan) -> Verdict:
+        fails = Fault.CRASH in plan.faults and plan.messages >= 3 and plan.minutes >= 2
+        found = (Finding(Promise.SENT_IS_KEPT, "gone"),) if fails else ()
+        return Verdict(
+            plan=plan,
+            findings=found,
+            digest="",
+            trace=(),
+            simulated_s=0,
+            rest_s=0,
+            sent=0,
+            handed=0,
+            deaths=0,
+            faults=0,
+        )
+
+    big = replace(draw_plan(1), faults=tuple(Fault), minutes=19, messages=100, nodes=5)
+    small = shrink(big, run)
+    assert (small.faults, small.messages, small.minutes, small.nodes) == ((Fault.CRASH,), 3, 2, 2)
