@@ -1,4 +1,4 @@
-"""Which gateway addresses a joiner calls: a join code is input from outside, like any other.
+"""Which addresses a gateway may have: a join code is input from outside, like any other.
 
 Never: other schemes, user info, query or fragment, link-local and metadata addresses, "any" and multicast
 addresses, and hosts like ``2130706433`` or ``0x7f.1`` that resolvers read as addresses in their own way.
@@ -22,6 +22,12 @@ _HOST = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9]
 _NUMERIC_LABEL = re.compile(r"([0-9]+|0x[0-9a-f]*)", re.ASCII)
 _PRINTABLE = re.compile(r"[!-\[\]-~]+", re.ASCII)
 """ASCII without space, control characters and the backslash, which URL readers disagree about."""
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host, as a URL or a setting names it, is this machine."""
+    address = _address(host)
+    return address.is_loopback if address is not None else host == "localhost"
 
 
 def check_gateway_url(url: str, *, allow_plain: bool = False) -> str:

@@ -7,13 +7,13 @@ Times are milliseconds. Secrets are never set here.
 import tomllib
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
 
 import msgspec
 
+from auth.addresses import check_gateway_url, is_loopback
+from auth.errors import BadJoinCode
 from gateway.courier.limits import CourierLimits
 from gateway.engine.policy import Policy
 from gateway.errors import ConfigError
@@ -226,7 +226,7 @@ def _check(config: Config) -> None:
         raise ConfigError(
             "retry.cap_ms is below retry.first_ms", hint="raise the cap or lower the first wait"
         )
-    if not (config.listen.allow_plain or _is_loopback(config.listen.host)):
+    if not (config.listen.allow_plain or is_loopback(config.listen.host)):
         raise ConfigError(
             f"listen.host {config.listen.host!r} would serve others without encryption",
             hint="listen on 127.0.0.1, or set listen.allow_plain (--allow-plain) inside a tailnet or tunnel",
@@ -235,18 +235,11 @@ def _check(config: Config) -> None:
         _check_endpoint(url)
 
 
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
 def _check_endpoint(url: str) -> None:
+    """By the rule of those who will be told it."""
     try:
-        parts = urlsplit(url)
-        fine = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        fine = False
-    if not fine or parts.username or parts.path not in {"", "/"} or parts.query or parts.fragment:
-        raise ConfigError(f"public.endpoints: {url[:80]!r} is no base URL", hint="write http(s)://host:port")
+        check_gateway_url(url, allow_plain=True)
+    except BadJoinCode as error:
+        raise ConfigError(
+            f"public.endpoints: {url[:80]!r}: {error}", hint="write http(s)://host:port"
+        ) from None

@@ -42,14 +42,14 @@ def found(home: Home, node: NodeId, clock: Clock, settings: dict[str, object]) -
         write_private(home.certificate, certificate.encode())
         write_private(home.admission, _admission(root, mesh, node, key).encode())
         write_settings(home, settings)
-        make_journal(home, mesh, node, clock)
+        # Last: until the journal is there this home is nobody's, and all of it can be repeated.
+        Journal.create(home.journal, new_identity(mesh, node, clock)).close()
     return Founded(mesh, node, home.root)
 
 
-def make_journal(home: Home, mesh: MeshId, node: NodeId, clock: Clock) -> None:
-    """Begin the first epoch of a node's outbox: the last step of making a home."""
-    epoch = make_epoch(1, clock.entropy(_EPOCH_BYTES))
-    Journal.create(home.journal, Identity(mesh, node, epoch)).close()
+def new_identity(mesh: MeshId, node: NodeId, clock: Clock) -> Identity:
+    """A node at the beginning of its first epoch."""
+    return Identity(mesh, node, make_epoch(1, clock.entropy(_EPOCH_BYTES)))
 
 
 def write_settings(home: Home, settings: dict[str, object]) -> None:

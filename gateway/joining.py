@@ -18,26 +18,24 @@ from auth.joincodes import JoinCode
 from auth.joiner import Joiner, pin_of
 from auth.keyring import Keyring
 from auth.keys import PublicKey
+from gateway.api.problem import refusal_of
 from gateway.clock import Clock
 from gateway.door import STATE_ROOM
 from gateway.errors import Denied, HomeError, TimedOut, Unreachable
-from gateway.founding import write_settings
+from gateway.founding import new_identity, write_settings
 from gateway.home import Home, write_private
 from gateway.limits import JOIN_WITHIN_S
 from gateway.links.peering import PATHS
 from gateway.links.reach import Issuer
-from gateway.links.refusals import refusal_of
 from gateway.links.tickets import Opening, TicketOffice
 from gateway.rooms import Rooms
 from gateway.wire.limits import FRAME_BYTES_MAX
-from outbox.ids import MeshId, NodeId, make_epoch
+from outbox.ids import MeshId, NodeId
 from outbox.journal import Journal
 from outbox.lock import HomeLock
-from outbox.records import Identity
 from stateroom.sockets import recv_of, send_of
 from stateroom.view import View
 
-_EPOCH_BYTES = 6
 _AGAIN = "run the same command again: nothing is lost"
 
 
@@ -64,7 +62,7 @@ async def join(
         if Journal.made(home.journal):
             raise HomeError(f"{home.root} is the home of a node already", hint="start it with: gateway run")
         key = Keyring(home.keys).node_key(clock.entropy)
-        identity = Identity(code.mesh, name, make_epoch(1, clock.entropy(_EPOCH_BYTES)))
+        identity = new_identity(code.mesh, name, clock)
         url, opening = await _open(code, Joiner(name, key), clock)
         issuer_key = await _first_sync(Rooms(home.room, identity, key, clock), name, url, opening)
         issuer = Issuer(opening.gateway, url, issuer_key.text)
@@ -131,7 +129,7 @@ async def _first_sync(rooms: Rooms, node: NodeId, url: str, opening: Opening) ->
     except TimeoutError:
         raise TimedOut("the state room did not come in time", hint=_AGAIN) from None
     except InvalidStatus as refused:
-        raise refusal_of(refused.response.status_code, bytes(refused.response.body or b"")) from None
+        raise refusal_of(url, refused.response.status_code, bytes(refused.response.body or b"")) from None
     except (OSError, WebSocketException) as error:
         raise Unreachable(f"the connection to {url} broke ({type(error).__name__})", hint=_AGAIN) from None
     finally:

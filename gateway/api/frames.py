@@ -1,10 +1,11 @@
-"""Text frames from the gateway to a subscribed socket."""
+"""Text frames from the gateway to a subscribed or watching socket."""
 
 from typing import Annotated
 
 import msgspec
 
 from gateway.api.answers import Recipient
+from gateway.api.rows import InboxRow
 from outbox.ids import EventId
 
 ReqId = Annotated[str, msgspec.Meta(max_length=64)] | Annotated[int, msgspec.Meta(ge=0, le=1 << 53)]
@@ -24,6 +25,12 @@ class DeliverFrame(msgspec.Struct, frozen=True):
     """A turn is handed over."""
 
     deliver: Delivered
+
+
+class ItemFrame(msgspec.Struct, frozen=True):
+    """A new row, on a watching socket."""
+
+    item: InboxRow
 
 
 class ErrorRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):

@@ -66,7 +66,7 @@ class NodeRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     here: bool
     online: bool
     last_seen_ms: int | None
-    link: str | None
+    link: LinkState | None
     """How our link to it stands; None for ourselves."""
     endpoints: tuple[str, ...]
     head_seq: Seq
@@ -82,6 +82,6 @@ class AgentRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     name: AgentId
     node: NodeId | None
     """Its owner; None when it was removed."""
-    status: str
+    status: Literal["active", "removed"]
     online: bool
     here: bool

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from auth.invites import InviteStatus
 from outbox.ids import AgentId, NodeId
 
 
@@ -30,7 +31,7 @@ class InviteRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """One invite, without its secret."""
 
     invite_id: str
-    status: str
+    status: InviteStatus
     node: NodeId | None
     """Which node may use it; None: any."""
     created_at: str

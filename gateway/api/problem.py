@@ -1,8 +1,14 @@
-"""The problem document (RFC 9457) as the client reads it."""
+"""The problem document (RFC 9457): as a gateway writes it, and what another program makes of it."""
 
 import msgspec
 
+from gateway.errors import Denied, Unreachable
+
 MEDIA_TYPE = "application/problem+json"
+
+_CODE_CHARS_MAX = 80
+_TEXT_CHARS_MAX = 300
+"""Kept of what somebody else says: a code is a word, a text is a line in a terminal or a log."""
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
@@ -17,3 +23,23 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     code: str
     hint: str
     retryable: bool
+
+
+class _Read(msgspec.Struct, frozen=True):
+    """What matters of it to a reader; another version may leave out the rest."""
+
+    code: str
+    detail: str = ""
+    hint: str = ""
+    retryable: bool = False
+
+
+def refusal_of(place: str, status: int, body: bytes) -> Denied | Unreachable:
+    """Denied with the code of a problem document; Unreachable when something else answered at ``place``."""
+    try:
+        problem = msgspec.json.decode(body, type=_Read)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return Unreachable(f"what answers HTTP {status} at {place} is no gateway", hint="check the address")
+    code = problem.code[:_CODE_CHARS_MAX]
+    what = problem.detail[:_TEXT_CHARS_MAX] or code
+    return Denied(code, what, hint=problem.hint[:_TEXT_CHARS_MAX], retryable=problem.retryable)

@@ -6,7 +6,7 @@ from outbox.chain import Entry
 from outbox.envelope import Event, Header, decode_event, decode_header
 from outbox.ids import AgentId, EventId, NodeId, Seq
 from outbox.kinds import Outcome
-from outbox.records import Delivery, Incident, Received
+from outbox.records import Delivery, Incident, Received, TurnState
 
 _FROM_TO = {"sender": "from", "recipient": "to"}
 
@@ -31,7 +31,7 @@ class InboxRow(msgspec.Struct, frozen=True, kw_only=True, rename=_name, omit_def
     created_at: str
     accepted_at_ms: int
     expires_at_ms: int
-    state: str
+    state: TurnState
     delivery_count: int = 0
     outcome: Outcome | None = None
     error: str | None = None

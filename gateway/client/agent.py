@@ -13,6 +13,7 @@ import msgspec
 from websockets.exceptions import ConnectionClosed
 
 from gateway.api.answers import ExtendedAnswer, SentAnswer, SettledAnswer
+from gateway.api.frames import ItemFrame
 from gateway.api.rows import InboxAnswer, InboxRow
 from gateway.api.trace import EventTrace
 from gateway.client.limits import (
@@ -40,12 +41,6 @@ _REACHED: dict[Level, frozenset[str]] = {
     "processed": frozenset({"processed", "replied", "dead_letter"}),
     "reply": frozenset({"replied", "dead_letter"}),
 }
-
-
-class ItemFrame(msgspec.Struct, frozen=True):
-    """One frame of a watching socket."""
-
-    item: InboxRow
 
 
 class AgentClient:

@@ -11,7 +11,7 @@ import msgspec
 from websockets.asyncio.client import ClientConnection, connect, unix_connect
 from websockets.exceptions import InvalidHandshake, InvalidStatus, InvalidURI
 
-from gateway.api.problem import Problem
+from gateway.api.problem import refusal_of
 from gateway.client.limits import (
     CONNECT_WITHIN_S,
     CONNECTIONS_MAX,
@@ -19,7 +19,7 @@ from gateway.client.limits import (
     PING_EVERY_S,
     REQUEST_WITHIN_S,
 )
-from gateway.errors import ConfigError, Denied, TimedOut, Unreachable
+from gateway.errors import ConfigError, TimedOut, Unreachable
 from gateway.limits import BODY_BYTES_MAX
 from outbox.errors import TooLarge
 
@@ -93,7 +93,9 @@ class Wire:
                 proxy=None,
             )
         except InvalidStatus as refused:
-            raise self._refusal(refused.response.status_code, bytes(refused.response.body or b"")) from None
+            raise refusal_of(
+                self.place, refused.response.status_code, bytes(refused.response.body or b"")
+            ) from None
         except (OSError, TimeoutError, InvalidHandshake, InvalidURI) as error:
             raise self._unreachable(error) from None
 
@@ -122,7 +124,7 @@ class Wire:
             raise self._unreachable(error) from None
         if answer.ok:
             return raw
-        raise self._refusal(answer.status, raw)
+        raise refusal_of(self.place, answer.status, raw)
 
     def _http(self) -> aiohttp.ClientSession:
         """The session, made at the first request: it belongs to the event loop that asks."""
@@ -143,13 +145,6 @@ class Wire:
             raise Unreachable(
                 f"{self.place} does not answer like a gateway: {error}", hint="is it of another version?"
             ) from None
-
-    def _refusal(self, status: int, raw: bytes) -> Denied | Unreachable:
-        try:
-            problem = msgspec.json.decode(raw, type=Problem)
-        except (msgspec.MsgspecError, UnicodeDecodeError):
-            return Unreachable(f"{self.place} answers with status {status}", hint="is it a gateway?")
-        return Denied(problem.code, problem.detail, hint=problem.hint, retryable=problem.retryable)
 
     def _unreachable(self, error: Exception) -> Unreachable:
         return Unreachable(f"no gateway answers at {self.place} ({type(error).__name__})", hint=_START)

@@ -72,8 +72,14 @@ class MeshRoutes:
             owner = view.owner(name)
             node = here if name in local else (owner.node if owner is not None else None)
             online = node == here or (node is not None and view.online(node))
-            status = "active" if node is not None else "removed"
-            rows.append(AgentRow(name=name, node=node, status=status, online=online, here=name in local))
+            row = AgentRow(
+                name=name,
+                node=node,
+                status="active" if node is not None else "removed",
+                online=online,
+                here=name in local,
+            )
+            rows.append(row)
         return json(rows)
 
     async def livez(self, _request: Request) -> Response:

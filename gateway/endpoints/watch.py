@@ -11,6 +11,7 @@ import msgspec
 from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from gateway.api.frames import ItemFrame
 from gateway.api.rows import InboxRow, inbox_row
 from gateway.endpoints.actors import acting_agent
 from gateway.endpoints.bodies import AgentQuery
@@ -24,12 +25,6 @@ from outbox.ids import AgentId, Seq
 from outbox.kinds import AckStatus, Kind
 from outbox.limits import PAGE_BYTES_MAX, PAGE_ENTRIES_MAX
 from outbox.timestamps import rfc3339
-
-
-class ItemFrame(msgspec.Struct, frozen=True):
-    """One new row."""
-
-    item: InboxRow
 
 
 class WatchRoute:

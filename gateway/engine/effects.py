@@ -2,6 +2,7 @@
 
 import msgspec
 
+from auth.invites import InviteStatus
 from outbox.chain import Head, Page
 from outbox.ids import AgentId, EventId, NodeId
 
@@ -77,7 +78,7 @@ class Invited(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
 
     req: int
     invite_id: str
-    status: str
+    status: InviteStatus
     expires_at_ms: int
     token: str
 

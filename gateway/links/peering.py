@@ -19,7 +19,7 @@ from gateway.clock import Clock
 from gateway.door import CURSORS_ROOM, PIPE_ROOM, STATE_ROOM, admitted_key
 from gateway.limits import DEFER_S, ROOM_PEERS_MAX
 from gateway.links.link import Link, Local
-from gateway.links.reach import Issuer, Reach, is_loopback
+from gateway.links.reach import Issuer, Reach, is_local
 from gateway.links.registry import Registry
 from gateway.links.socket import DialledSocket
 from gateway.links.tickets import TicketOffice
@@ -59,7 +59,7 @@ def contacts(view: View, own: NodeId, issuer: Issuer | None, *, loopback: bool) 
 
 def _contact(peer: NodeView, *, loopback: bool) -> Contact | None:
     key = admitted_key(peer)
-    url = next((url for url in peer.endpoints if loopback or not is_loopback(url)), None)
+    url = next((url for url in peer.endpoints if loopback or not is_local(url)), None)
     return Contact(peer.node, url, key) if key is not None and url is not None else None
 
 

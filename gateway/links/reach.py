@@ -1,11 +1,11 @@
 """How this node is reached, and where it was invited."""
 
 from dataclasses import dataclass
-from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 import msgspec
 
+from auth.addresses import is_loopback
 from outbox.ids import NodeId
 
 
@@ -31,13 +31,9 @@ class Reach:
     """What a peer's Host header may say."""
 
 
-def is_loopback(url: str) -> bool:
+def is_local(url: str) -> bool:
     """Whether a URL names this machine."""
-    host = urlsplit(url).hostname or ""
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
+    return is_loopback(urlsplit(url).hostname or "")
 
 
 def reach_of(endpoints: tuple[str, ...], issuer: Issuer | None, host: str, port: int) -> Reach:
@@ -45,12 +41,12 @@ def reach_of(endpoints: tuple[str, ...], issuer: Issuer | None, host: str, port:
 
     Without settings a node is reached where it listens if its mesh lives on this machine; else it dials.
     """
-    loopback = is_loopback(issuer.url) if issuer is not None else all(is_loopback(url) for url in endpoints)
+    loopback = is_local(issuer.url) if issuer is not None else all(is_local(url) for url in endpoints)
     own = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     published = endpoints
     if endpoints:
-        loopback = loopback and all(is_loopback(url) for url in endpoints)
-    elif loopback and is_loopback(own):
+        loopback = loopback and all(is_local(url) for url in endpoints)
+    elif loopback and is_local(own):
         published = (own,)
     local = (own, f"http://127.0.0.1:{port}", f"http://localhost:{port}")
     names = frozenset(name for url in (*published, *local) for name in _names(url))

@@ -15,10 +15,10 @@ from auth.invites import InviteToken
 from auth.joiner import Joiner, Trusted
 from auth.limits import ENTROPY_BYTES
 from auth.messages import CHALLENGE_PATH, EXCHANGE_PATH, RENEW_PATH
+from gateway.api.problem import refusal_of
 from gateway.clock import Clock
 from gateway.errors import Unreachable
 from gateway.limits import ANSWER_BYTES_MAX, ASK_WITHIN_S
-from gateway.links.refusals import refusal_of
 from outbox.ids import NodeId
 
 
@@ -80,7 +80,7 @@ class TicketOffice:
                 f"no gateway answers at {base}", hint=f"is it running? ({type(error).__name__})"
             ) from None
         if response.status != HTTPStatus.OK:
-            raise refusal_of(response.status, answer)
+            raise refusal_of(base, response.status, answer)
         return answer
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from auth.addresses import check_gateway_url
+from auth.addresses import check_gateway_url, is_loopback
 from auth.errors import BadJoinCode
 
 
@@ -84,3 +84,21 @@ def test_a_name_that_begins_like_loopback_is_not_loopback() -> None:
     for host in ("127.0.0.1.evil.example", "localhost.evil.example", "[::ffff:10.0.0.1]"):
         with pytest.raises(BadJoinCode):
             check_gateway_url(f"http://{host}:7777")
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [
+        ("localhost", True),
+        ("127.0.0.1", True),
+        ("127.9.9.9", True),
+        ("::1", True),
+        ("::ffff:127.0.0.1", True),
+        ("192.168.1.5", False),
+        ("0.0.0.0", False),
+        ("localhost.example", False),
+        ("", False),
+    ],
+)
+def test_which_hosts_are_this_machine(host: str, expected: bool) -> None:
+    assert is_loopback(host) is expected

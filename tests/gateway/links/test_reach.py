@@ -1,6 +1,6 @@
 import pytest
 
-from gateway.links.reach import Issuer, is_loopback, reach_of
+from gateway.links.reach import Issuer, is_local, reach_of
 from outbox.ids import NodeId
 
 
@@ -20,7 +20,7 @@ def issuer(url: str) -> Issuer:
     ],
 )
 def test_loopback_is_this_machine(url: str, expected: bool) -> None:
-    assert is_loopback(url) is expected
+    assert is_local(url) is expected
 
 
 def test_a_founder_without_settings_is_reached_where_it_listens() -> None:
