@@ -22,6 +22,7 @@ from auth.errors import KeyFileDamaged, KeyFileUnsafe
 from auth.keys import SigningKey
 from outbox import base64url
 from outbox.errors import StorageFailed
+from outbox.replacing import replace_file, sync_directory
 
 Entropy = Callable[[int], bytes]
 """Gives that many random bytes of the operating system."""
@@ -89,7 +90,9 @@ class Keyring:
         try:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             _check_closed(self._directory.lstat(), self._directory, "700")
-            _write_durably(path, f"gateway-mesh {name} v1 {base64url.encode(raw)}\n".encode())
+            replace_file(path, f"gateway-mesh {name} v1 {base64url.encode(raw)}\n".encode())
+            # A node that loses a key which already signed something is a stranger: the directory may be new.
+            sync_directory(self._directory.parent)
         except OSError as error:
             raise StorageFailed(f"cannot write {path}: {error.strerror}") from None
 
@@ -113,26 +116,3 @@ def _check_closed(status: os.stat_result, path: Path, mode: str) -> None:
             f"{path} is open to others, a link, or another user's",
             hint=f"chmod {mode} {path}; if others could read it, make a new key",
         )
-
-
-def _write_durably(path: Path, content: bytes) -> None:
-    # A node that loses a key which already signed something is a stranger: so file, name and directory are on
-    # disk before the caller sees the key.
-    draft = path.with_suffix(".draft")
-    draft.unlink(missing_ok=True)
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    draft.rename(path)
-    _sync_directory(path.parent)
-    _sync_directory(path.parent.parent)
-
-
-def _sync_directory(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

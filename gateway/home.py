@@ -30,6 +30,7 @@ import platformdirs
 
 from gateway.errors import HomeError
 from outbox.ids import AgentId
+from outbox.replacing import replace_file
 
 _APP = "gateway-mesh"
 SOCKET_PATH_BYTES_MAX = 103 if sys.platform == "darwin" else 107
@@ -140,19 +141,8 @@ def private_directory(path: Path) -> None:
 def write_private(path: Path, content: bytes) -> None:
     """Put a file of 0600 in place in one step: readers see the old content or the new. Raises HomeError."""
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        replace_file(path, content)
     except OSError as error:
-        raise HomeError(f"cannot write {path}: {error.strerror}") from None
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-        _sync_directory(path.parent)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
         raise HomeError(
             f"cannot write {path}: {error.strerror}", hint="check the disk's free space"
         ) from None
@@ -185,12 +175,3 @@ def _check_private(path: Path) -> None:
     if stat.S_IMODE(found.st_mode) & 0o077:
         mode = "700" if stat.S_ISDIR(found.st_mode) else "600"
         raise HomeError(f"{path} is open to other users", hint=f"chmod {mode} {path}")
-
-
-def _sync_directory(path: Path) -> None:
-    """A rename is durable once its directory is."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -20,6 +20,7 @@ from outbox.chain import Checkpoint, Head, Verify, check_signature, genesis
 from outbox.errors import BadCheckpoint, StorageFailed
 from outbox.ids import NodeId, Seq
 from outbox.records import Identity, Quarantined
+from outbox.replacing import sync_directory
 from spark.errors import LakeBusy, LakeDamaged
 from spark.layout import EVENTS, QUARANTINE, STREAMS_GLOB, Span, covering, stream_dir, stream_of
 from spark.schema import EventRow, arrow_schema
@@ -150,11 +151,7 @@ def _write(path: Path, table: pa.Table) -> None:
 def _sync_directories(directory: Path) -> None:
     """Make new names durable: the file's and those of directories just made (node, version, table)."""
     for place in (directory, *list(directory.parents)[:4]):
-        descriptor = os.open(place, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        sync_directory(place)
 
 
 def _quarantine_table(bad: Sequence[Quarantined]) -> pa.Table:

@@ -96,7 +96,7 @@ def test_a_link_is_not_followed(keys: Path, tmp_path: Path) -> None:
 
 def test_a_draft_of_a_killed_start_does_not_matter(keys: Path) -> None:
     keys.mkdir(parents=True, mode=0o700)
-    (keys / "node.draft").write_bytes(b"half")
+    (keys / ".node.key.draft").write_bytes(b"half")
     Keyring(keys).node_key(entropy())
     assert [path.name for path in keys.iterdir()] == ["node.key"]
 
