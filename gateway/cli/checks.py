@@ -3,12 +3,15 @@
 import fcntl
 import os
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from enum import StrEnum
 
 import msgspec
 import platformdirs
 
+from auth.audit import AuditRow, verify_audit
 from auth.keys import SigningKey
+from auth.sqlite_ledger import SqliteLedger
 from gateway.api.mesh import LinkState, StatusAnswer
 from gateway.cli.homes import node_key, wait
 from gateway.client import GatewayClient
@@ -25,6 +28,8 @@ from outbox.reader import JournalReader
 from outbox.timestamps import parse_rfc3339, rfc3339
 
 _CLOCK_AHEAD_MS = 60_000
+_AUDIT_ROWS = 1_000
+"""Read at a time."""
 _2025_MS = 1_735_689_600_000
 
 
@@ -89,25 +94,35 @@ def _config(home: Home) -> Iterator[Finding]:
 
 def _database(home: Home) -> Iterator[Finding]:
     key = node_key(home)
-    database = Database.open_read_only(home.journal)
-    try:
+    with closing(Database.open_read_only(home.journal)) as database:
         found = database.rows("PRAGMA quick_check")
         if found != [("ok",)]:
             yield Finding("database", Level.FAIL, f"journal.db is damaged: {found[0][0]}", "restore a backup")
             return
-    finally:
-        database.close()
     yield from _chain(home, key)
 
 
 def _chain(home: Home, key: SigningKey) -> Iterator[Finding]:
-    reader = JournalReader.open(home.journal)
-    try:
+    with closing(JournalReader.open(home.journal)) as reader:
         head = reader.verify_tail(key.public.verify)
         yield Finding("database", Level.OK, f"sound; {head.seq} events, the last ones verified")
         yield _clock(reader, head)
-    finally:
-        reader.close()
+
+
+def _audit(home: Home) -> Iterator[Finding]:
+    with closing(Database.open_read_only(home.journal)) as database:
+        if not database.rows("SELECT 1 FROM sqlite_schema WHERE name = 'audit'"):
+            yield Finding("audit", Level.OK, "empty: no gateway has run here yet")
+            return
+        length = verify_audit(_audit_rows(SqliteLedger(database)))
+        yield Finding("audit", Level.OK, f"sound; {length} entries about invites, tickets and members")
+
+
+def _audit_rows(ledger: SqliteLedger) -> Iterator[AuditRow]:
+    after = 0
+    while rows := ledger.audit(after, _AUDIT_ROWS):
+        yield from rows
+        after = rows[-1].seq
 
 
 def _clock(reader: JournalReader, head: Head) -> Finding:
@@ -180,6 +195,7 @@ CHECKS: dict[str, Check] = {
     "keys": _keys,
     "config": _config,
     "database": _database,
+    "audit": _audit,
     "tokens": _tokens,
     "socket": _socket,
     "gateway": _gateway,

@@ -289,6 +289,7 @@ def test_two_nodes_by_the_commands_of_the_readme(walk: Walk) -> None:
     ]
     findings = json.loads(walk.do("a", "doctor", "--json"))
     assert {finding["level"] for finding in findings} <= {"ok", "warn"}
+    assert next(finding for finding in findings if finding["check"] == "audit")["what"].startswith("sound; ")
     lake = str(walk._place / "lake")
     walk.do(
         "a", "collect", "--lake", lake, "--home", str(walk._place / "a"), "--home", str(walk._place / "b")
