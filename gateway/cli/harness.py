@@ -1,5 +1,7 @@
 """``gateway harness``: prove on this machine what the mesh promises."""
 
+from pathlib import Path
+
 import click
 
 from gateway.cli.exits import Exit
@@ -56,6 +58,74 @@ def sim(
         as_json=as_json,
     )
     return Exit.OK if run(wish, click.echo) else Exit.FAILED
+
+
+@harness.command()
+@click.option("--nodes", type=click.IntRange(2, 12), default=3, show_default=True, help="Gateways.")
+@click.option(
+    "--duration",
+    type=click.IntRange(5, 86_400),
+    default=60,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long faults go on; afterwards everything must come to rest.",
+)
+@click.option(
+    "--faults",
+    default="all",
+    show_default=True,
+    metavar="all|none|LIST",
+    help="Classes by comma: kill, stop, partition, oneway, flap, slow, diskfull, slowfsync, failfsync, clock, "
+    "storm, seedloss.",
+)
+@click.option(
+    "--rate",
+    type=click.FloatRange(0.1, 500),
+    default=20,
+    show_default=True,
+    metavar="PER_SECOND",
+    help="Messages a second of the whole mesh; bursts come on top.",
+)
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Makes the schedule.")
+@click.option(
+    "--dir",
+    "directory",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Where homes, logs and reports go; new or empty (default: a temporary one).",
+)
+@click.option("--keep", is_flag=True, help="Keep homes and logs even if nothing broke.")
+@as_json
+def run(
+    *,
+    nodes: int,
+    duration: int,
+    faults: str,
+    rate: float,
+    seed: int,
+    directory: Path | None,
+    keep: bool,
+    as_json: bool,
+) -> int:
+    """Run real gateways under real faults and judge what is left on their disks.
+
+    The same seed plans the same faults. Exits with 1 when a promise was broken, and keeps homes and logs.
+    Classes that this machine cannot inject are named with the reason.
+    """
+    from gateway.harness.real.faultclass import chosen
+    from gateway.harness.real.options import Options
+    from gateway.harness.real.run import run as run_harness
+
+    options = Options(
+        nodes=nodes,
+        duration_s=duration,
+        faults=chosen(faults),
+        rate=rate,
+        seed=seed,
+        directory=directory,
+        keep=keep,
+        json=as_json,
+    )
+    return run_harness(options)
 
 
 COMMANDS = (harness,)

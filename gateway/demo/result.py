@@ -2,7 +2,8 @@
 
 import msgspec
 
-from gateway.demo.verdict import Counts, Verdict
+from gateway.demo.verdict import Verdict
+from gateway.judging.counts import Counts
 from gateway.judging.facts import NodeFacts
 from gateway.judging.faults import Fault
 from gateway.judging.percentiles import Percentiles

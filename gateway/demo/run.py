@@ -3,7 +3,6 @@
 import asyncio
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.resources import files
@@ -23,7 +22,7 @@ from gateway.demo.reporting import check_parts, collect, report
 from gateway.demo.result import Crash, Paths, Refused, Result, incidents_of, kinds_of
 from gateway.demo.screen import show, show_json, show_kept, show_logs
 from gateway.demo.verdict import Case, Verdict, judge
-from gateway.errors import ConfigError
+from gateway.fleet.directory import empty_directory
 from gateway.fleet.limits import LOOK_EVERY_S
 from gateway.fleet.progress import Progress, make_progress
 from gateway.judging.evidence import at_rest, deliverable, read_mesh, read_node
@@ -44,7 +43,8 @@ def run(options: Options) -> int:
     conversation = scaled(_conversation(options), options.duration_ms)
     if options.report:
         check_parts()
-    demo = Demo(options, conversation, _directory(options), clock)
+    root = empty_directory(options.directory, "gateway-demo-")
+    demo = Demo(options, conversation, root, clock)
     with make_progress(clock) as progress:
         result = demo.play(progress)
     (show_json if options.json else show)(result)
@@ -226,17 +226,3 @@ def _conversation(options: Options) -> Conversation:
     except OSError as error:
         raise InvalidConversation(0, f"cannot read {options.messages}: {error.strerror}") from None
     return parse(content, NODES)
-
-
-def _directory(options: Options) -> Path:
-    """An empty directory. Raises ConfigError when the one that was named is not."""
-    if options.directory is None:
-        return Path(tempfile.mkdtemp(prefix="gateway-demo-"))
-    root = options.directory.expanduser().absolute()
-    try:
-        root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if any(root.iterdir()):
-            raise ConfigError(f"{root} is not empty", hint="name a new directory with --dir")
-    except OSError as error:
-        raise ConfigError(f"cannot use {root}: {error.strerror}") from None
-    return root

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from gateway.demo.extras import PLANTED, Trouble
+from gateway.judging.counts import Counts, count
 from gateway.judging.facts import NodeFacts
 from gateway.judging.faults import Fault, FaultKind
 from gateway.judging.invariants import Mesh, check_all, check_survival
@@ -17,33 +18,9 @@ from gateway.judging.witness import Account
 from outbox.delivery import settled
 from outbox.errors import UnknownRecipient
 from outbox.ids import EventId, NodeId
-from outbox.kinds import Kind, Outcome
+from outbox.kinds import Kind
 from outbox.records import Delivery, DeliveryState
 from spark.incidents import IncidentClass
-
-
-class Counts(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """How the messages fared. Replies are messages too: they are sent and accepted, but not processed."""
-
-    sent: int
-    """Messages and replies that a gateway took."""
-    accepted: int
-    processed: int
-    replied: int
-    failed: int
-    refused: int
-    """Not taken: nobody knows the recipient."""
-    dead_lettered: int
-    waiting: int
-    """Accepted and never processed, with an open incident that says so."""
-    lost: int
-    engaged_twice: int
-    resumed: int
-    """Turns handed to the same session again after a crash, unacknowledged: allowed."""
-    redelivered: int
-    """Turns handed over once more because a lease ran out or a turn was given back: allowed."""
-    answered_twice: int
-    """Sends whose answer was lost in the crash and which were asked again: sent once all the same."""
 
 
 class Found(msgspec.Struct, frozen=True, order=True):
@@ -91,7 +68,7 @@ def judge(case: Case) -> Verdict:
     found = tuple(sorted({*_open_incidents(case.mesh), *_late(case)}))
     faults = (*_broken(case), *_lost(case.mesh), *_misjudged(case, rows, planted, found))
     return Verdict(
-        counts=_counts(case, rows, faults),
+        counts=count(rows.values(), case.account, faults),
         accepted_ms=percentiles(
             [took for row in rows.values() if (took := _took(row, row.accepted_at_ms)) is not None]
         ),
@@ -127,28 +104,6 @@ def _took(row: Delivery, at_ms: int | None) -> int | None:
 def _planted(account: Account) -> dict[Trouble, EventId]:
     found = {trouble: account.promised(trouble) for trouble in Trouble}
     return {trouble: event for trouble, event in found.items() if event is not None}
-
-
-def _counts(case: Case, rows: Mapping[EventId, Delivery], faults: tuple[Fault, ...]) -> Counts:
-    by_kind = Counter(fault.kind for fault in faults)
-    seen = case.account.sightings
-    return Counts(
-        sent=len(rows),
-        accepted=sum(row.accepted_at_ms is not None for row in rows.values()),
-        processed=sum(row.processed_at_ms is not None and row.outcome is Outcome.OK for row in rows.values()),
-        replied=sum(row.replied_at_ms is not None for row in rows.values()),
-        failed=sum(row.outcome is Outcome.FAILED for row in rows.values()),
-        refused=len(case.account.refusals),
-        dead_lettered=sum(row.state is DeliveryState.DEAD_LETTER for row in rows.values()),
-        waiting=sum(
-            row.kind == Kind.MESSAGE and row.state is DeliveryState.ACCEPTED for row in rows.values()
-        ),
-        lost=by_kind[FaultKind.LOST] + by_kind[FaultKind.NOT_IN_OUTBOX],
-        engaged_twice=by_kind[FaultKind.ENGAGED_TWICE],
-        resumed=sum(turn.resumed for turn in seen),
-        redelivered=sum(turn.delivery_count > 1 and not turn.resumed for turn in seen),
-        answered_twice=sum(promise.repeated for promise in case.account.promises),
-    )
 
 
 def _broken(case: Case) -> Iterator[Fault]:

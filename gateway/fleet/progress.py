@@ -22,6 +22,10 @@ class Progress(Protocol):
         """So many steps are done; ``what`` names the one at hand."""
         ...
 
+    def say(self, line: str) -> None:
+        """Something happened that is worth a line."""
+        ...
+
     def __enter__(self) -> Self: ...
 
     def __exit__(
@@ -52,6 +56,10 @@ class BarProgress:
         """Move it."""
         if self._task is not None:
             self._bars.update(self._task, completed=done, step=what)
+
+    def say(self, line: str) -> None:
+        """Above the bars."""
+        self._bars.console.print(line, markup=False, highlight=False, soft_wrap=True)
 
     def _finish(self) -> None:
         if self._task is not None:
@@ -97,6 +105,10 @@ class LineProgress:
         elif not what and quarter > self._quarter:
             self._line(f"{self._what}: {done} of {self._total}")
         self._quarter = quarter
+
+    def say(self, line: str) -> None:
+        """A line like the others."""
+        self._line(line)
 
     def _line(self, text: str) -> None:
         seconds = (self._clock.mono_ms() - self._started_ms) / 1000

@@ -8,14 +8,15 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing
 
 from gateway.clock import Clock
+from gateway.judging.endings import check_agreement, check_settlements
 from gateway.judging.evidence import read_mesh
-from gateway.judging.faults import Fault, FaultKind
+from gateway.judging.faults import Fault
 from gateway.judging.invariants import Mesh, check_all
 from gateway.judging.witness import Account
 from outbox.delivery import settled
 from outbox.kinds import Kind
 from outbox.reader import JournalReader
-from outbox.records import DeliveryState, TurnState
+from outbox.records import DeliveryState
 from tests.mesh.processes import Node
 
 ROWS_MAX = 100_000
@@ -31,32 +32,6 @@ def _faults(mesh: Mesh, account: Account) -> Iterator[Fault]:
     yield from check_all(mesh, account)
     yield from check_settlements(mesh, account)
     yield from check_agreement(mesh)
-
-
-def check_settlements(mesh: Mesh, account: Account) -> Iterator[Fault]:
-    """The end of a turn that an agent was told of is in the ledger."""
-    rows = {event: row for facts in mesh.values() for event, row in facts.received.items()}
-    for end in account.settlements:
-        row = rows.get(end.event_id)
-        if row is None or row.state is not TurnState.DONE:
-            yield Fault(FaultKind.LOST, end.event_id, f"{end.agent} was told that it is over")
-
-
-def check_agreement(mesh: Mesh) -> Iterator[Fault]:
-    """I4: everything has come to an end, and both sides tell the same one."""
-    for facts in mesh.values():
-        for event, row in facts.deliveries.items():
-            if not settled(Kind(row.kind), row.state) or row.state is DeliveryState.DEAD_LETTER:
-                yield Fault(
-                    FaultKind.LOST, event, f"{row.kind} to {row.to_agent} is {row.state}: {row.error}"
-                )
-                continue
-            there = mesh[row.node].received.get(event) if row.node in mesh else None
-            if there is None:
-                yield Fault(FaultKind.LOST, event, f"{row.node} has no row of it")
-            elif row.kind == Kind.MESSAGE and (there.outcome, there.error) != (row.outcome, row.error):
-                detail = f"{facts.node}: {row.outcome} {row.error}; {row.node}: {there.outcome} {there.error}"
-                yield Fault(FaultKind.TURN, event, detail)
 
 
 def at_rest(nodes: tuple[Node, ...], messages: int) -> bool:

@@ -1,0 +1,45 @@
+"""What the harness itself saw of a run, beside what agents saw and journals say."""
+
+import msgspec
+
+from gateway.harness.real.faultclass import FaultClass
+from gateway.judging.facts import NodeFacts
+from gateway.judging.witness import Account
+from outbox.chain import Head
+from outbox.ids import NodeId
+
+
+class End(msgspec.Struct, frozen=True, kw_only=True):
+    """A gateway ended, and nobody had asked for it."""
+
+    node: NodeId
+    status: int
+    trouble: FaultClass | None
+    """What was being done to it; None: nothing explains it."""
+
+
+class Mark(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a journal was when its gateway was dead."""
+
+    node: NodeId
+    head: Head
+    cursors: dict[NodeId, Head]
+
+
+class Case(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that is known about a run."""
+
+    mesh: dict[NodeId, NodeFacts]
+    account: Account
+    marks: tuple[Mark, ...] = ()
+    ends: tuple[End, ...] = ()
+    complaints: tuple[tuple[NodeId, str], ...] = ()
+    """Bugs that gateways met and wrote into their logs."""
+    readmitted: tuple[NodeId, ...] = ()
+    """Nodes whose spent invite let somebody in again."""
+    rooms_differ: str = ""
+    """How two gateways' rooms differ; empty when all are alike."""
+    unanswered: int = 0
+    """Sends that no gateway answered in time."""
+    rested: bool = True
+    """Whether nothing was on its way any more when the gateways were stopped."""

@@ -1,0 +1,144 @@
+"""When which fault happens to whom: all of it follows from the seed, before anything runs.
+
+A node's process has one trouble at a time, and so has a link; faults of different nodes and links overlap
+freely.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from gateway.harness.real.faultclass import OF_LINKS, FaultClass
+from gateway.harness.real.limits import FAULT_EVERY_MS, WARM_UP_MS
+from gateway.harness.sim.dice import Dice
+from outbox.ids import NodeId
+
+_LENGTH_MS: dict[FaultClass, tuple[int, int]] = {
+    FaultClass.KILL: (100, 3_000),
+    FaultClass.STOP: (500, 8_000),
+    FaultClass.PARTITION: (1_000, 12_000),
+    FaultClass.ONEWAY: (1_000, 12_000),
+    FaultClass.FLAP: (500, 4_000),
+    FaultClass.SLOW: (3_000, 12_000),
+    FaultClass.DISKFULL: (1_000, 6_000),
+    FaultClass.SLOWFSYNC: (2_000, 8_000),
+    FaultClass.FAILFSYNC: (1_000, 3_000),
+    FaultClass.CLOCK: (3_000, 15_000),
+    FaultClass.STORM: (500, 1_500),
+}
+"""How long each lasts, shortest and longest."""
+
+_AMOUNT: dict[FaultClass, tuple[int, int]] = {
+    FaultClass.SLOW: (50, 500),  # milliseconds that each chunk is late
+    FaultClass.SLOWFSYNC: (20, 300),  # milliseconds before each sync
+    FaultClass.CLOCK: (10, 600),  # seconds off, ahead or behind
+    FaultClass.STORM: (2, 4),  # rounds
+}
+
+
+class Injection(msgspec.Struct, frozen=True, kw_only=True):
+    """One fault. Times are since the start of the talk."""
+
+    at_ms: int
+    fault: FaultClass
+    targets: tuple[NodeId, ...]
+    """One node, two of a link (one-way: from, to), or all."""
+    for_ms: int
+    amount: int = 0
+    """How strong: see the table of amounts."""
+
+    @property
+    def until_ms(self) -> int:
+        """Its end."""
+        return self.at_ms + self.for_ms
+
+    @property
+    def line(self) -> str:
+        """For people."""
+        between = " > " if self.fault is FaultClass.ONEWAY else " "
+        amount = f" ({self.amount})" if self.amount else ""
+        whom = between.join(self.targets)
+        return f"{self.at_ms / 1000:7.1f} s  {self.fault:<10} {whom} for {self.for_ms / 1000:.1f} s{amount}"
+
+
+def schedule(
+    seed: int, nodes: Sequence[NodeId], duration_ms: int, faults: Sequence[FaultClass]
+) -> tuple[Injection, ...]:
+    """The faults of a run, in order; the first node is the founding one."""
+    calendar = _Calendar(Dice(seed, "schedule"), nodes, duration_ms)
+    if FaultClass.SEEDLOSS in faults:
+        calendar.lose_founder()
+    random = [fault for fault in faults if fault is not FaultClass.SEEDLOSS]
+    if random:
+        calendar.fill(random)
+    return tuple(sorted(calendar.injections, key=lambda one: (one.at_ms, one.fault, one.targets)))
+
+
+class _Calendar:
+    """Who is busy until when, and what was entered."""
+
+    def __init__(self, dice: Dice, nodes: Sequence[NodeId], duration_ms: int) -> None:
+        self.injections: list[Injection] = []
+        self._dice = dice
+        self._nodes = tuple(nodes)
+        self._duration_ms = duration_ms
+
+    def lose_founder(self) -> None:
+        """A third to a half of the run without the founding node."""
+        at_ms = int(self._duration_ms * (0.25 + 0.15 * self._dice.fraction()))
+        for_ms = int(self._duration_ms * (0.3 + 0.2 * self._dice.fraction()))
+        self._enter(FaultClass.SEEDLOSS, self._nodes[:1], at_ms, for_ms)
+
+    def fill(self, faults: Sequence[FaultClass]) -> None:
+        """One fault after the other until the end; each class comes before one comes twice."""
+        at_ms = WARM_UP_MS
+        waiting: list[FaultClass] = []
+        while at_ms < self._duration_ms:
+            if not waiting:
+                waiting = sorted(faults, key=lambda _: self._dice.fraction())
+            fault = next((one for one in waiting if self._try(one, at_ms)), None)
+            if fault is not None:
+                waiting.remove(fault)
+            at_ms += self._dice.spaced(FAULT_EVERY_MS * 1_000) // 1_000
+
+    def _try(self, fault: FaultClass, at_ms: int) -> bool:
+        low, high = _LENGTH_MS[fault]
+        for_ms = min(self._dice.between(low, high), self._duration_ms - at_ms)
+        targets = self._targets(fault)
+        if any(self._clash(one, fault, targets, at_ms, at_ms + for_ms) for one in self.injections):
+            return False
+        self._enter(fault, targets, at_ms, for_ms)
+        return True
+
+    def _targets(self, fault: FaultClass) -> tuple[NodeId, ...]:
+        first = self._dice.among(self._nodes)
+        if fault is FaultClass.STORM:
+            return self._nodes
+        if fault not in OF_LINKS:
+            return (first,)
+        return first, self._dice.among([node for node in self._nodes if node != first])
+
+    def _clash(
+        self, one: Injection, fault: FaultClass, targets: tuple[NodeId, ...], at_ms: int, until_ms: int
+    ) -> bool:
+        if one.until_ms + _GAP_MS <= at_ms or until_ms + _GAP_MS <= one.at_ms:
+            return False
+        if (one.fault in OF_LINKS) != (fault in OF_LINKS):
+            return False
+        if fault in OF_LINKS:
+            return set(one.targets) == set(targets)
+        if FaultClass.STORM in {fault, one.fault}:
+            return FaultClass.SEEDLOSS not in {fault, one.fault}
+        return bool(set(one.targets) & set(targets))
+
+    def _enter(self, fault: FaultClass, targets: tuple[NodeId, ...], at_ms: int, for_ms: int) -> None:
+        amount = self._dice.between(*_AMOUNT[fault]) if fault in _AMOUNT else 0
+        if fault is FaultClass.CLOCK and self._dice.chance(0.5):
+            amount = -amount
+        self.injections.append(
+            Injection(at_ms=at_ms, fault=fault, targets=targets, for_ms=for_ms, amount=amount)
+        )
+
+
+_GAP_MS = 1_000
+"""Between two faults of one target, for it to come back."""

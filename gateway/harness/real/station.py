@@ -1,0 +1,134 @@
+"""One gateway under supervision: taken down and brought up on purpose, revived when it ended by itself."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from gateway.clock import Clock
+from gateway.fleet.errors import FleetFailed
+from gateway.fleet.limits import LOOK_EVERY_S
+from gateway.fleet.process import GatewayProcess
+from gateway.harness.real.equipment import faketime
+from gateway.harness.real.faultclass import FaultClass
+from gateway.harness.real.limits import EXPLAINS_MS, REVIVE_PAUSE_S, REVIVES_MAX
+from gateway.harness.real.notes import End, Mark
+from outbox.ids import NodeId
+from outbox.reader import JournalReader
+
+
+class Station:
+    """Knows whether its gateway is meant to run."""
+
+    def __init__(self, process: GatewayProcess, clock: Clock, tell: Callable[[str], None]) -> None:
+        self.process = process
+        self.ends: list[End] = []
+        self.marks: list[Mark] = []
+        self.starts = 0
+        self._clock = clock
+        self._tell = tell
+        self._away = 0
+        """How many faults keep it down."""
+        self._turn = asyncio.Lock()
+        self._trouble: FaultClass | None = None
+        self._explains_until_ms: int | None = None
+        self._clock_s = 0
+
+    @property
+    def node(self) -> NodeId:
+        """Whose it is."""
+        return self.process.node
+
+    @property
+    def away(self) -> bool:
+        """Whether it is meant to be down."""
+        return self._away > 0
+
+    @contextmanager
+    def troubled(self, fault: FaultClass) -> Iterator[None]:
+        """While in here, and a little longer, this is what an end is explained by."""
+        self._trouble, self._explains_until_ms = fault, None
+        try:
+            yield
+        finally:
+            self._explains_until_ms = self._clock.mono_ms() + EXPLAINS_MS
+
+    def off_by(self, seconds: int) -> None:
+        """From its next start on its clock is so far off."""
+        self._clock_s = seconds
+
+    async def down(self, *, orderly: bool = False) -> None:
+        """Stop it and keep it down until ``up``: by SIGKILL, or by SIGTERM."""
+        self._away += 1
+        async with self._turn:
+            if self.process.pid is not None:
+                await self._take_down(orderly=orderly)
+
+    async def up(self) -> None:
+        """One reason less to be down; start it when none is left. Raises FleetFailed."""
+        self._away -= 1
+        async with self._turn:
+            if not self._away and self.process.pid is None:
+                await self._start()
+
+    async def again(self, *, orderly: bool) -> None:
+        """Stop and start it, unless it is down. Raises FleetFailed."""
+        if not self.away:
+            await self.down(orderly=orderly)
+            await self.up()
+
+    async def watch(self) -> None:
+        """Revive it whenever it has ended by itself, until cancelled. Raises FleetFailed."""
+        while True:
+            await asyncio.sleep(LOOK_EVERY_S)
+            async with self._turn:
+                if not self._away and self.process.ended is not None:
+                    self._note_end()
+                    await self._start()
+
+    async def _take_down(self, *, orderly: bool) -> None:
+        if orderly:
+            await self.process.stop()
+        else:
+            self.process.kill()
+        self.marks.append(await asyncio.to_thread(self._mark))
+
+    async def _start(self) -> None:
+        for _ in range(REVIVES_MAX):
+            try:
+                await self.process.start(self._clock_environ())
+            except FleetFailed:
+                if self.process.ended is None:
+                    raise
+                self._note_end()
+                await asyncio.sleep(REVIVE_PAUSE_S)
+            else:
+                self.starts += 1
+                return
+        raise FleetFailed(f"{self.node} did not come up in {REVIVES_MAX} starts", hint="see its log")
+
+    def _note_end(self) -> None:
+        status = self.process.ended
+        assert status is not None
+        until_ms = self._explains_until_ms
+        over = until_ms is not None and self._clock.mono_ms() > until_ms
+        trouble = None if over else self._trouble
+        self.ends.append(End(node=self.node, status=status, trouble=trouble))
+        self._tell(f"{self.node} ended with status {status} ({trouble or 'nothing explains it'})")
+
+    def _mark(self) -> Mark:
+        reader = JournalReader.open(self.process.home.journal)
+        try:
+            return Mark(node=self.node, head=reader.head(), cursors=reader.cursors())
+        finally:
+            reader.close()
+
+    def _clock_environ(self) -> dict[str, str]:
+        library = faketime()
+        if not self._clock_s or library is None:
+            return {}
+        return {
+            "LD_PRELOAD": library,
+            "FAKETIME": f"{self._clock_s:+d}s",
+            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+            "DONT_FAKE_MONOTONIC": "1",
+        }

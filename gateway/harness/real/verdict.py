@@ -1,0 +1,64 @@
+"""Every promise that a run broke, from the journals and from what was seen."""
+
+from collections.abc import Iterator
+
+from gateway.harness.real.notes import Case, Mark
+from gateway.harness.real.talk import BRIEF
+from gateway.judging.endings import check_agreement, check_settlements
+from gateway.judging.facts import NodeFacts
+from gateway.judging.faults import Fault, FaultKind
+from gateway.judging.invariants import check_all
+
+
+def judge(case: Case) -> tuple[Fault, ...]:
+    """What broke, the gravest last: a run that never came to rest explains what follows."""
+    brief = {one.event_id for one in case.account.promises if one.key.startswith(BRIEF)}
+    return (
+        *_unfinished(case),
+        *_crashes(case),
+        *_admissions(case),
+        *(fault for mark in case.marks for fault in check_mark(mark, case.mesh[mark.node])),
+        *check_all(case.mesh, case.account),
+        *check_settlements(case.mesh, case.account),
+        *check_agreement(case.mesh, brief),
+    )
+
+
+def check_mark(mark: Mark, facts: NodeFacts) -> Iterator[Fault]:
+    """What a dead gateway had on disk is all there later: its outbox, and how far it had read the others."""
+    seq = mark.head.seq
+    if seq and (seq > facts.seq or facts.outbox[seq - 1].digest != mark.head.hash):
+        yield Fault(FaultKind.FORGOTTEN, mark.node, f"its first {seq} entries are not what they were")
+    for source, head in mark.cursors.items():
+        now = facts.cursors.get(source)
+        if now is None or (now.epoch, now.seq) < (head.epoch, head.seq):
+            yield Fault(FaultKind.CURSOR, f"{mark.node} of {source}", f"it went back from {head.seq}")
+
+
+def _unfinished(case: Case) -> Iterator[Fault]:
+    if not case.rested:
+        yield Fault(FaultKind.UNFINISHED, "mesh", "messages were still on their way when the time was over")
+    if case.unanswered:
+        yield Fault(FaultKind.UNFINISHED, "senders", f"{case.unanswered} sends were never answered")
+    for refusal in case.account.refusals:
+        yield Fault(FaultKind.REFUSED, refusal.key, f"{refusal.code}: {refusal.what}")
+    if case.rooms_differ:
+        yield Fault(FaultKind.ROOM, "state room", case.rooms_differ)
+
+
+def _crashes(case: Case) -> Iterator[Fault]:
+    for end in case.ends:
+        if end.trouble is None:
+            yield Fault(FaultKind.CRASHED, end.node, f"it ended with status {end.status}, unasked")
+    for node, line in case.complaints:
+        yield Fault(FaultKind.CRASHED, node, line)
+
+
+def _admissions(case: Case) -> Iterator[Fault]:
+    """I7: nothing came from outside, and no invite worked twice."""
+    for node, facts in case.mesh.items():
+        for row in facts.received.values():
+            if row.source not in case.mesh:
+                yield Fault(FaultKind.ADMISSION, row.event_id, f"{node} took it from {row.source}")
+    for node in case.readmitted:
+        yield Fault(FaultKind.ADMISSION, node, "its spent invite let somebody in again")
