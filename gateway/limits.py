@@ -9,29 +9,14 @@ TICK_INPUTS_MAX = 1_000
 FEED_BYTES_MAX = 8 * 1024 * 1024
 """Recent own pages kept in memory for links that are up to date; others read the journal."""
 
-LINK_WINDOW_BYTES = 4 * 1024 * 1024
-"""Bytes a link may have sent and not seen acknowledged: a slow reader holds no more than this of us."""
-
-LINK_STARTS_WITHIN_S = 15.0
-"""A peer that opened a link and says nothing is let go."""
-
 PING_EVERY_S = 10.0
 """Half-open links are found in twice this time."""
 
 BODY_BYTES_MAX = 320 * 1024
 """A local HTTP request: one payload and its envelope, read no further."""
 
-HEAD_BYTES_MAX = 64 * 1024
-"""Request line and headers: a ticket and a proof have 8 KiB at most."""
-
-REQUEST_WITHIN_S = 15.0
-"""From its first byte (or the connection's start) to the end of its body: 320 KiB over a slow mobile line."""
-
 STORAGE_PAUSE_S = 0.5
 """After a refused commit, before the next try: a full disk is not asked in a hot loop."""
-
-GRACE_S = 5.0
-"""How long shutting down waits for open sockets."""
 
 LOG_BYTES_MAX = 10 * 1024 * 1024
 LOG_FILES_MAX = 5
@@ -45,21 +30,6 @@ CURSORS_EVERY_S = 1.0
 
 HEAD_EVERY_S = 300.0
 """The own head in the ``nodes`` record; each write leaves a few bytes in the document's history."""
-
-ROOM_PEERS_MAX = 3
-"""State-room sockets that a node dials: any connected shape of nodes converges, and two would do."""
-
-DEFER_S = 3.0
-"""How long the node with the larger name waits for the other one to dial."""
-
-ANSWER_BYTES_MAX = 64 * 1024
-"""What a peer may answer to a challenge or a renewal."""
-
-ASK_WITHIN_S = 10.0
-"""How long such an answer may take."""
-
-STALLED_READER_MS = 30_000
-"""A connection whose other side acknowledges nothing for so long is dead (TCP_USER_TIMEOUT)."""
 
 JOIN_WITHIN_S = 30.0
 """How long a newcomer waits for its first copy of the state room."""

@@ -15,6 +15,7 @@ from typing import NoReturn, Self
 from outbox.errors import StorageFailed, StorageFull, WorldError
 from outbox.limits import BUSY_TIMEOUT_MS, CACHE_KIB, WAL_BYTES, WAL_CHECKPOINT_PAGES
 from outbox.migration import Migration, check_current, pending
+from outbox.replacing import sync_directory
 from outbox.tables import Value, Values
 
 __all__ = ["Database", "Migration"]
@@ -59,7 +60,7 @@ class Database:
         """
         try:
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-            _sync_directory(path.parent)
+            sync_directory(path.parent)
         except OSError as error:
             raise StorageFailed(f"cannot create {path}: {error.strerror}") from None
         return cls.open(path, wal_bytes=wal_bytes)
@@ -188,14 +189,6 @@ class Database:
     def close(self) -> None:
         """Roll back what is open and let the file go."""
         self.connection.close()
-
-
-def _sync_directory(path: Path) -> None:
-    directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
 
 
 def _fail(error: sqlite3.Error) -> NoReturn:

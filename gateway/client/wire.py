@@ -1,6 +1,7 @@
 """HTTP requests and sockets to one gateway, over its Unix socket or loopback; its refusals as errors."""
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
@@ -70,20 +71,13 @@ class Wire:
         """Open a socket. Raises Denied when it is refused, Unreachable when it may work later."""
         named = {name: value for name, value in query.items() if value is not None}
         uri = f"ws://{urlsplit(self._base).netloc}{path}?{urlencode(named)}"
+        dial = (
+            partial(unix_connect, str(self._socket), uri)
+            if self._socket is not None
+            else partial(connect, uri)
+        )
         try:
-            if self._socket is not None:
-                return await unix_connect(
-                    str(self._socket),
-                    uri,
-                    additional_headers=self._headers,
-                    compression=None,
-                    open_timeout=CONNECT_WITHIN_S,
-                    ping_interval=PING_EVERY_S,
-                    ping_timeout=PING_EVERY_S,
-                    max_size=MESSAGE_BYTES_MAX,
-                )
-            return await connect(
-                uri,
+            return await dial(
                 additional_headers=self._headers,
                 compression=None,
                 open_timeout=CONNECT_WITHIN_S,

@@ -13,7 +13,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from auth.scopes import Scope as Principal
 from gateway.endpoints.desk import LocalDesk
 from gateway.endpoints.errors import (
-    BadRequest,
     BodyTooLarge,
     ForeignOrigin,
     MethodRefused,
@@ -22,6 +21,7 @@ from gateway.endpoints.errors import (
     Unauthorized,
 )
 from gateway.endpoints.problems import response_of
+from gateway.endpoints.reading import host_of
 from gateway.limits import BODY_BYTES_MAX
 
 OPEN_PATHS = frozenset({"/livez", "/readyz"})
@@ -76,10 +76,7 @@ class Guard:
 
 
 def _check_host(connection: HTTPConnection, hosts: frozenset[str]) -> None:
-    named = connection.headers.getlist("host")
-    if len(named) != 1:
-        raise BadRequest("exactly one Host header is needed")
-    if named[0].lower() not in hosts:
+    if host_of(connection) not in hosts:
         raise Misdirected("this server does not answer to that name", hint="use 127.0.0.1 or localhost")
 
 

@@ -32,8 +32,9 @@ from auth.messages import (
 )
 from gateway.crashpoint import CrashPoint, crashpoint
 from gateway.door import PIPE_ROOM, check_member
-from gateway.endpoints.errors import BadRequest, BodyTooLarge, ForeignOrigin, Misdirected, NotJson
+from gateway.endpoints.errors import BadRequest, BodyTooLarge, ForeignOrigin, Misdirected
 from gateway.endpoints.problems import fail, problem_of, refuse_route, response_of
+from gateway.endpoints.reading import host_of, need_json
 from gateway.engine.effects import Admitted, Ticketed
 from gateway.engine.inputs import Exchange, Renew, Upgrade
 from gateway.errors import Denied
@@ -101,8 +102,7 @@ class _Endpoints:
     async def _body(self, request: Request) -> bytes:
         """The whole body, read no further than its limit. Raises RequestError branches."""
         _check_site(request, self._desk.hosts)
-        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-            raise NotJson("the body must be application/json")
+        need_json(request)
         body = b""
         async for chunk in request.stream():
             body += chunk
@@ -186,10 +186,7 @@ def _room_ends(socket: Socket) -> tuple[Send, Recv]:
 
 def _check_site(connection: HTTPConnection, hosts: frozenset[str]) -> None:
     """Gateways are no web pages, and answer to their own names only."""
-    named = connection.headers.getlist("host")
-    if len(named) != 1:
-        raise BadRequest("exactly one Host header is needed")
-    if named[0].lower() not in hosts:
+    if host_of(connection) not in hosts:
         raise Misdirected(
             "this gateway does not answer to that name", hint="name it in public.endpoints of its settings"
         )

@@ -1,4 +1,4 @@
-"""Bodies and query parameters of a request, read once, at the edge."""
+"""Headers, bodies and query parameters of a request, read once, at the edge."""
 
 from typing import TypeVar
 
@@ -11,11 +11,24 @@ from gateway.endpoints.errors import BadRequest, NotJson
 _Record = TypeVar("_Record")
 
 
-async def body_of(request: Request, record: type[_Record]) -> _Record:
-    """Read a JSON body. Raises NotJson, BadRequest; BodyTooLarge while it streams."""
+def host_of(connection: HTTPConnection) -> str:
+    """Which server the client means, in lower case. Raises BadRequest: two hosts would be two meanings."""
+    named = connection.headers.getlist("host")
+    if len(named) != 1:
+        raise BadRequest("exactly one Host header is needed")
+    return named[0].lower()
+
+
+def need_json(request: Request) -> None:
+    """Raises NotJson: a form of a web page can send any body, but not under this media type."""
     media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media != "application/json":
         raise NotJson("the body must be application/json")
+
+
+async def body_of(request: Request, record: type[_Record]) -> _Record:
+    """Read a JSON body. Raises NotJson, BadRequest; BodyTooLarge while it streams."""
+    need_json(request)
     return decode(await request.body(), record)
 
 

@@ -13,8 +13,9 @@ import structlog
 from gateway.clock import Clock
 from gateway.crashpoint import CrashPoint, crashpoint
 from gateway.engine.inputs import PageRead
-from gateway.limits import LINK_STARTS_WITHIN_S, PING_EVERY_S
+from gateway.limits import PING_EVERY_S
 from gateway.links.errors import LinkEnded, SocketClosed, VersionRefused
+from gateway.links.limits import LINK_STARTS_WITHIN_S
 from gateway.links.socket import Socket
 from gateway.links.window import Window
 from gateway.runtime import Runtime

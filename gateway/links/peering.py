@@ -17,7 +17,7 @@ from auth.gateway_proofs import Pin
 from auth.keys import PublicKey
 from gateway.clock import Clock
 from gateway.door import CURSORS_ROOM, PIPE_ROOM, STATE_ROOM, admitted_key
-from gateway.limits import DEFER_S, ROOM_PEERS_MAX
+from gateway.links.limits import DEFER_S, ROOM_PEERS_MAX
 from gateway.links.link import Link, Local
 from gateway.links.reach import Issuer, Reach, is_local
 from gateway.links.registry import Registry

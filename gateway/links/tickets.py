@@ -18,7 +18,7 @@ from auth.messages import CHALLENGE_PATH, EXCHANGE_PATH, RENEW_PATH
 from gateway.api.problem import refusal_of
 from gateway.clock import Clock
 from gateway.errors import Unreachable
-from gateway.limits import ANSWER_BYTES_MAX, ASK_WITHIN_S
+from gateway.links.limits import ANSWER_BYTES_MAX, ASK_WITHIN_S
 from outbox.ids import NodeId
 
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections import deque
 
-from gateway.limits import LINK_WINDOW_BYTES
+from gateway.links.limits import LINK_WINDOW_BYTES
 
 
 class Window:

@@ -10,7 +10,7 @@ from typing import cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from gateway.limits import HEAD_BYTES_MAX, REQUEST_WITHIN_S
+from gateway.serving.limits import HEAD_BYTES_MAX, REQUEST_WITHIN_S
 
 _TOO_LONG = b"HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 _TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 import uvicorn
 from starlette.types import ASGIApp
 
-from gateway.limits import GRACE_S, PING_EVERY_S
+from gateway.limits import PING_EVERY_S
 from gateway.serving.http_protocol import HttpProtocol
+from gateway.serving.limits import GRACE_S
 from gateway.wire.limits import FRAME_BYTES_MAX
 
 

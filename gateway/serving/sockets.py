@@ -6,7 +6,7 @@ from pathlib import Path
 
 from gateway.errors import HomeError
 from gateway.home import SOCKET_PATH_BYTES_MAX, private_directory
-from gateway.limits import STALLED_READER_MS
+from gateway.serving.limits import STALLED_READER_MS
 
 _BACKLOG = 128
 

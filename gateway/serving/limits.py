@@ -1,0 +1,13 @@
+"""Bounds of the listeners, each with its reason."""
+
+HEAD_BYTES_MAX = 64 * 1024
+"""Request line and headers: a ticket and a proof have 8 KiB at most."""
+
+REQUEST_WITHIN_S = 15.0
+"""From its first byte (or the connection's start) to the end of its body: 320 KiB over a slow mobile line."""
+
+GRACE_S = 5.0
+"""How long shutting down waits for open sockets."""
+
+STALLED_READER_MS = 30_000
+"""A connection whose other side acknowledges nothing for so long is dead (TCP_USER_TIMEOUT)."""
