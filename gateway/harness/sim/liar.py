@@ -50,6 +50,8 @@ class Victim(msgspec.Struct, frozen=True):
     """Who sent it."""
     taken: bool
     """The reader has a row of it. An id that a liar names first is the liar's: see docs/TESTING.md."""
+    waiting: bool
+    """Nobody holds its turn yet."""
 
 
 class Liar:
@@ -201,8 +203,9 @@ def _stolen_ack(liar: Liar, target: NodeId) -> bytes:
 
 
 def _stolen_letter(liar: Liar, target: NodeId) -> bytes:
-    victim = liar.victim(target)
-    if victim is None or victim.reader != target:
+    waiting = [victim for victim in liar.victims() if victim.waiting and victim.reader == target]
+    victim = liar.dice.among(waiting) if waiting else None
+    if victim is None:
         return _unknown_agent(liar, target)
     letter = DeadLetter(ref=victim.event, reason=STOLEN, attempts=1)
     return liar.says(_notice(liar, target, Kind.DEAD_LETTER, victim.event, encode_payload(letter)), target)

@@ -20,7 +20,8 @@ from gateway.harness.sim.mesh import SimMesh
 from gateway.harness.sim.plan import Fault, Plan
 from gateway.harness.sim.timeline import Timeline
 from gateway.harness.sim.troubles import Troubles
-from outbox.ids import NodeId
+from outbox.ids import AgentId, EventId, NodeId
+from outbox.records import TurnState
 
 REST_WITHIN_S = 45 * 60
 """The bound of I4: once faults have stopped, everything has ended by then. The longest of what may have to be
@@ -171,12 +172,17 @@ class World:
         )
 
     def _victims(self) -> list[Victim]:
-        homes = self.mesh.homes
+        told = self.mesh.witness.told.items()
         return [
-            Victim(event, NodeId(node), reader, sent.agent, homes[reader].disk.received(event) is not None)
-            for event, (node, sent) in self.mesh.witness.told.items()
+            self._victim(event, NodeId(node), reader, sent.agent)
+            for event, (node, sent) in told
             if (reader := sent.node) is not None
         ]
+
+    def _victim(self, event: EventId, sender: NodeId, reader: NodeId, agent: AgentId) -> Victim:
+        row = self.mesh.homes[reader].disk.received(event)
+        waiting = row is not None and row.state is TurnState.QUEUED
+        return Victim(event, sender, reader, agent, taken=row is not None, waiting=waiting)
 
     def _stumbled(self, what: str) -> None:
         self.mesh.witness.find(Promise.NO_CRASH, f"the simulation itself: {what}")
