@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gateway.cli.homes import current_home, node_key, operator, wait
+from gateway.cli.homes import ask, current_home, node_key, operator, wait
 from gateway.cli.options import as_json, as_json_lines
 from gateway.cli.output import emit_json, emit_json_line, moment, note, table
 
@@ -22,21 +22,16 @@ _TAIL_EVERY_S = 0.5
 @click.pass_context
 def trace(context: click.Context, *, event: str, as_json: bool) -> None:
     """Where is EVENT? Every step that this node knows, with times and positions."""
-
-    async def work() -> None:
-        async with operator(context) as gateway:
-            found = await gateway.trace(event)
-        if as_json:
-            emit_json(found)
-            return
-        note(
-            f"{found.kind} {found.event_id} from {found.from_agent}@{found.from_node}"
-            f" to {found.to_agent}@{found.to_node or '-'}: {found.state}  (told by {found.told_by})"
-        )
-        columns = ("step", "node", "time", "clock of", "position", "detail")
-        table(columns, [_step(step) for step in found.steps], empty="no steps")
-
-    wait(work())
+    found = ask(context, lambda gateway: gateway.trace(event))
+    if as_json:
+        emit_json(found)
+        return
+    note(
+        f"{found.kind} {found.event_id} from {found.from_agent}@{found.from_node}"
+        f" to {found.to_agent}@{found.to_node or '-'}: {found.state}  (told by {found.told_by})"
+    )
+    columns = ("step", "node", "time", "clock of", "position", "detail")
+    table(columns, [_step(step) for step in found.steps], empty="no steps")
 
 
 def _step(step: "Step") -> tuple[object, ...]:
@@ -132,29 +127,24 @@ def dead() -> None:
 @click.pass_context
 def list_dead(context: click.Context, *, limit: int, as_json: bool) -> None:
     """What this node gave up, newest first."""
-
-    async def work() -> None:
-        async with operator(context) as gateway:
-            rows = await gateway.dead(limit=limit)
-        if as_json:
-            emit_json(rows)
-            return
-        shown = [
-            (
-                row.event_id,
-                row.sender,
-                row.recipient,
-                row.node,
-                row.attempt,
-                row.error,
-                moment(row.dead_at_ms),
-            )
-            for row in rows
-        ]
-        columns = ("event", "from", "to", "node", "attempts", "why", "given up")
-        table(columns, shown, empty="no dead letters")
-
-    wait(work())
+    rows = ask(context, lambda gateway: gateway.dead(limit=limit))
+    if as_json:
+        emit_json(rows)
+        return
+    shown = [
+        (
+            row.event_id,
+            row.sender,
+            row.recipient,
+            row.node,
+            row.attempt,
+            row.error,
+            moment(row.dead_at_ms),
+        )
+        for row in rows
+    ]
+    columns = ("event", "from", "to", "node", "attempts", "why", "given up")
+    table(columns, shown, empty="no dead letters")
 
 
 COMMANDS = (trace, outbox, dead)

@@ -1,7 +1,7 @@
 """Which home a command works on, and how it speaks to its gateway."""
 
 import os
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -11,7 +11,7 @@ from gateway.errors import HomeError
 
 if TYPE_CHECKING:
     from auth.keys import SigningKey
-    from gateway.client import GatewayClient
+    from gateway.client import AgentClient, GatewayClient
     from gateway.home import Home
 
 _Result = TypeVar("_Result")
@@ -41,6 +41,16 @@ def operator(context: click.Context) -> "GatewayClient":
     return GatewayClient.of_home(current_home(context))
 
 
+def ask(context: click.Context, question: Callable[["GatewayClient"], Awaitable[_Result]]) -> _Result:
+    """Put one question to the gateway of the home, as its operator."""
+
+    async def work() -> _Result:
+        async with operator(context) as gateway:
+            return await question(gateway)
+
+    return wait(work())
+
+
 def speaker(context: click.Context, agent: str) -> "GatewayClient":
     """The gateway of the home as an agent, by its token; without a token file as its operator.
 
@@ -51,6 +61,18 @@ def speaker(context: click.Context, agent: str) -> "GatewayClient":
 
     home, name = current_home(context), agent_id(agent)
     return GatewayClient.of_home(home, name if home.token(name).exists() else None)
+
+
+def ask_as(
+    context: click.Context, agent: str, question: Callable[["AgentClient"], Awaitable[_Result]]
+) -> _Result:
+    """Put one question to it as an agent. Raises as ``speaker``."""
+
+    async def work() -> _Result:
+        async with speaker(context, agent) as gateway:
+            return await question(gateway.agent(agent))
+
+    return wait(work())
 
 
 def node_key(home: "Home") -> "SigningKey":

@@ -2,7 +2,7 @@
 
 import click
 
-from gateway.cli.homes import operator, wait
+from gateway.cli.homes import ask
 from gateway.cli.options import as_json, duration
 from gateway.cli.output import emit_json, note, table
 
@@ -17,19 +17,14 @@ def invite(
     context: click.Context, *, node: str | None, ttl: int | None, node_key: str | None, as_json: bool
 ) -> None:
     """Invite one machine: prints a single-use join code, for the node NODE if one is named."""
-
-    async def work() -> None:
-        async with operator(context) as gateway:
-            ttl_s = max(1, ttl // 1000) if ttl is not None else None
-            made = await gateway.invite(node, ttl_s=ttl_s, key_thumbprint=node_key)
-        if as_json:
-            emit_json(made)
-            return
-        click.echo(made.join_code)
-        note(f"invite {made.invite_id} is good for one machine until {made.expires_at}; keep the code secret")
-        note("there: gateway join --invite -   (and paste it)")
-
-    wait(work())
+    ttl_s = max(1, ttl // 1000) if ttl is not None else None
+    made = ask(context, lambda gateway: gateway.invite(node, ttl_s=ttl_s, key_thumbprint=node_key))
+    if as_json:
+        emit_json(made)
+        return
+    click.echo(made.join_code)
+    note(f"invite {made.invite_id} is good for one machine until {made.expires_at}; keep the code secret")
+    note("there: gateway join --invite -   (and paste it)")
 
 
 @click.group()
@@ -42,17 +37,12 @@ def invites() -> None:
 @click.pass_context
 def list_invites(context: click.Context, *, as_json: bool) -> None:
     """All invites, newest first; never their secrets."""
-
-    async def work() -> None:
-        async with operator(context) as gateway:
-            rows = await gateway.invites()
-        if as_json:
-            emit_json(rows)
-            return
-        shown = [(row.invite_id, row.status, row.node, row.created_at, row.expires_at) for row in rows]
-        table(("invite", "status", "node", "created", "expires"), shown, empty="no invites")
-
-    wait(work())
+    rows = ask(context, lambda gateway: gateway.invites())
+    if as_json:
+        emit_json(rows)
+        return
+    shown = [(row.invite_id, row.status, row.node, row.created_at, row.expires_at) for row in rows]
+    table(("invite", "status", "node", "created", "expires"), shown, empty="no invites")
 
 
 @invites.command()
@@ -60,13 +50,8 @@ def list_invites(context: click.Context, *, as_json: bool) -> None:
 @click.pass_context
 def revoke(context: click.Context, *, invite_id: str) -> None:
     """Take an invite back."""
-
-    async def work() -> None:
-        async with operator(context) as gateway:
-            await gateway.revoke_invite(invite_id)
-        note(f"{invite_id} is revoked")
-
-    wait(work())
+    ask(context, lambda gateway: gateway.revoke_invite(invite_id))
+    note(f"{invite_id} is revoked")
 
 
 COMMANDS = (invite, invites)

@@ -2,7 +2,7 @@
 
 import click
 
-from gateway.cli.homes import operator, wait
+from gateway.cli.homes import ask
 from gateway.cli.options import as_json
 from gateway.cli.output import emit_json, moment, note, table
 
@@ -12,35 +12,30 @@ from gateway.cli.output import emit_json, moment, note, table
 @click.pass_context
 def status(context: click.Context, *, as_json: bool) -> None:
     """This node at a glance."""
-
-    async def work() -> None:
-        async with operator(context) as gateway:
-            found = await gateway.status()
-        if as_json:
-            emit_json(found)
-            return
-        counts = {"deliveries": found.deliveries, "turns": found.received}
-        rows = [
-            ("node", found.node),
-            ("mesh", found.mesh),
-            ("ready", found.ready),
-            ("since", moment(found.process.started_at_ms)),
-            ("endpoints", ", ".join(found.process.endpoints)),
-            ("events in the outbox", found.head_seq),
-            *(
-                (name, ", ".join(f"{state} {count}" for state, count in by.items()))
-                for name, by in counts.items()
-            ),
-            ("agents here", found.agents),
-            ("links", ", ".join(f"{link.node} {link.state}" for link in found.links)),
-            ("open incidents", found.incidents_open),
-            ("quarantined", found.quarantined),
-        ]
-        table(("", ""), rows, empty="")
-        if found.storage_full:
-            note("the disk is full: nothing is accepted until there is room")
-
-    wait(work())
+    found = ask(context, lambda gateway: gateway.status())
+    if as_json:
+        emit_json(found)
+        return
+    counts = {"deliveries": found.deliveries, "turns": found.received}
+    rows = [
+        ("node", found.node),
+        ("mesh", found.mesh),
+        ("ready", found.ready),
+        ("since", moment(found.process.started_at_ms)),
+        ("endpoints", ", ".join(found.process.endpoints)),
+        ("events in the outbox", found.head_seq),
+        *(
+            (name, ", ".join(f"{state} {count}" for state, count in by.items()))
+            for name, by in counts.items()
+        ),
+        ("agents here", found.agents),
+        ("links", ", ".join(f"{link.node} {link.state}" for link in found.links)),
+        ("open incidents", found.incidents_open),
+        ("quarantined", found.quarantined),
+    ]
+    table(("", ""), rows, empty="")
+    if found.storage_full:
+        note("the disk is full: nothing is accepted until there is room")
 
 
 @click.command()
@@ -48,28 +43,23 @@ def status(context: click.Context, *, as_json: bool) -> None:
 @click.pass_context
 def nodes(context: click.Context, *, as_json: bool) -> None:
     """The nodes of the mesh, as this one sees them."""
-
-    async def work() -> None:
-        async with operator(context) as gateway:
-            rows = await gateway.nodes()
-        if as_json:
-            emit_json(rows)
-            return
-        shown = [
-            (
-                row.node + (" (here)" if row.here else ""),
-                row.role,
-                row.online,
-                row.link,
-                row.lag,
-                moment(row.last_seen_ms),
-                ", ".join(row.endpoints),
-            )
-            for row in rows
-        ]
-        table(("node", "role", "online", "link", "lag", "last seen", "endpoints"), shown, empty="no nodes")
-
-    wait(work())
+    rows = ask(context, lambda gateway: gateway.nodes())
+    if as_json:
+        emit_json(rows)
+        return
+    shown = [
+        (
+            row.node + (" (here)" if row.here else ""),
+            row.role,
+            row.online,
+            row.link,
+            row.lag,
+            moment(row.last_seen_ms),
+            ", ".join(row.endpoints),
+        )
+        for row in rows
+    ]
+    table(("node", "role", "online", "link", "lag", "last seen", "endpoints"), shown, empty="no nodes")
 
 
 @click.command()
@@ -77,18 +67,13 @@ def nodes(context: click.Context, *, as_json: bool) -> None:
 @click.pass_context
 def agents(context: click.Context, *, as_json: bool) -> None:
     """The agents of the mesh."""
-
-    async def work() -> None:
-        async with operator(context) as gateway:
-            rows = await gateway.agents()
-        if as_json:
-            emit_json(rows)
-            return
-        shown = [(row.name, row.node, row.status, row.online, row.here) for row in rows]
-        empty = "no agents yet; add one with: gateway agent add NAME"
-        table(("agent", "node", "status", "online", "here"), shown, empty=empty)
-
-    wait(work())
+    rows = ask(context, lambda gateway: gateway.agents())
+    if as_json:
+        emit_json(rows)
+        return
+    shown = [(row.name, row.node, row.status, row.online, row.here) for row in rows]
+    empty = "no agents yet; add one with: gateway agent add NAME"
+    table(("agent", "node", "status", "online", "here"), shown, empty=empty)
 
 
 @click.group()
@@ -102,17 +87,12 @@ def agent() -> None:
 @click.pass_context
 def add(context: click.Context, *, name: str, as_json: bool) -> None:
     """Let an agent live here."""
-
-    async def work() -> None:
-        async with operator(context) as gateway:
-            added = await gateway.add_agent(name)
-        if as_json:
-            emit_json(added)
-            return
-        click.echo(added.token_file)
-        note(f"{added.name} lives here; its programs read the token from that file")
-
-    wait(work())
+    added = ask(context, lambda gateway: gateway.add_agent(name))
+    if as_json:
+        emit_json(added)
+        return
+    click.echo(added.token_file)
+    note(f"{added.name} lives here; its programs read the token from that file")
 
 
 @agent.command()
@@ -120,13 +100,8 @@ def add(context: click.Context, *, name: str, as_json: bool) -> None:
 @click.pass_context
 def remove(context: click.Context, *, name: str) -> None:
     """Take an agent away; its unfinished turns fail, and their senders are told."""
-
-    async def work() -> None:
-        async with operator(context) as gateway:
-            await gateway.remove_agent(name)
-        note(f"{name} does not live here any more")
-
-    wait(work())
+    ask(context, lambda gateway: gateway.remove_agent(name))
+    note(f"{name} does not live here any more")
 
 
 COMMANDS = (status, nodes, agents, agent)

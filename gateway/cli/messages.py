@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import click
 
 from gateway.cli.exits import Exit
-from gateway.cli.homes import speaker, wait
+from gateway.cli.homes import ask_as, speaker, wait
 from gateway.cli.options import as_agent, as_json, as_json_lines, duration
 from gateway.cli.output import emit_json, emit_json_line, moment, note, table, text_of
 from gateway.plaintext import plain
@@ -149,17 +149,12 @@ def reply(
 ) -> None:
     """Answer EVENT of the inbox with TEXT (or stdin); its turn is done with it."""
     body = _body(text, file)
-
-    async def work() -> None:
-        async with speaker(context, agent) as gateway:
-            sent = await gateway.agent(agent).reply(event, body, id=id_, within_s=_WITHIN_S)
-        if as_json:
-            emit_json(sent)
-            return
-        click.echo(sent.event_id)
-        note(_sent(sent))
-
-    wait(work())
+    sent = ask_as(context, agent, lambda me: me.reply(event, body, id=id_, within_s=_WITHIN_S))
+    if as_json:
+        emit_json(sent)
+        return
+    click.echo(sent.event_id)
+    note(_sent(sent))
 
 
 @click.command()
@@ -170,16 +165,11 @@ def reply(
 @click.pass_context
 def ack(context: click.Context, *, event: str, failed: str | None, agent: str, as_json: bool) -> None:
     """Say that the turn of EVENT is over, without an answer; a reply that was read is cleared like this."""
-
-    async def work() -> None:
-        async with speaker(context, agent) as gateway:
-            settled = await gateway.agent(agent).ack(event, failed=failed, within_s=_WITHIN_S)
-        if as_json:
-            emit_json(settled)
-        else:
-            note("it was over before" if settled.duplicate else "done")
-
-    wait(work())
+    settled = ask_as(context, agent, lambda me: me.ack(event, failed=failed, within_s=_WITHIN_S))
+    if as_json:
+        emit_json(settled)
+    else:
+        note("it was over before" if settled.duplicate else "done")
 
 
 @click.command()
@@ -190,28 +180,23 @@ def ack(context: click.Context, *, event: str, failed: str | None, agent: str, a
 @click.pass_context
 def inbox(context: click.Context, *, agent: str, done: bool, limit: int, as_json: bool) -> None:
     """Look at an agent's inbox; looking acknowledges nothing."""
-
-    async def work() -> None:
-        async with speaker(context, agent) as gateway:
-            rows = await gateway.agent(agent).inbox(done=done, limit=limit)
-        if as_json:
-            emit_json(rows)
-            return
-        shown = [
-            (
-                row.event_id,
-                row.kind,
-                _sender(row),
-                row.state,
-                moment(row.accepted_at_ms),
-                text_of(row.payload),
-            )
-            for row in rows
-        ]
-        columns = ("event", "kind", "from", "state", "accepted", "text")
-        table(columns, shown, empty=f"nothing for {agent}" if done else f"nothing open for {agent}")
-
-    wait(work())
+    rows = ask_as(context, agent, lambda me: me.inbox(done=done, limit=limit))
+    if as_json:
+        emit_json(rows)
+        return
+    shown = [
+        (
+            row.event_id,
+            row.kind,
+            _sender(row),
+            row.state,
+            moment(row.accepted_at_ms),
+            text_of(row.payload),
+        )
+        for row in rows
+    ]
+    columns = ("event", "kind", "from", "state", "accepted", "text")
+    table(columns, shown, empty=f"nothing for {agent}" if done else f"nothing open for {agent}")
 
 
 @click.command()

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from gateway.limits import LINK_WINDOW_BYTES
+from gateway.links.limits import LINK_WINDOW_BYTES
 from gateway.links.window import Window
 
 
