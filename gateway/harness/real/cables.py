@@ -36,6 +36,7 @@ class CableNetwork:
         self._servers: dict[NodeId, asyncio.Server] = {}
         self._stranger = Lane()
         """Of connections that have not said who dials."""
+        self._serving: set[asyncio.Task[None]] = set()
 
     @classmethod
     async def open(cls, nodes: Sequence[NodeId]) -> Self:
@@ -93,26 +94,41 @@ class CableNetwork:
                 end.transport.abort()
         for server in self._servers.values():
             server.close()
+        if self._serving:
+            await asyncio.wait(self._serving, timeout=CHAIN_WAIT_S)
 
     async def _serve(
         self, target: NodeId, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        with contextlib.suppress(OSError, TimeoutError):
-            start, source = await _first_words(reader)
-            there = self._lanes.get((source, target), self._stranger) if source else self._stranger
-            back = self._lanes.get((target, source), self._stranger) if source else self._stranger
-            await there.flowing.wait()
-            far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self._ports[target])
-            known = self._open.setdefault(frozenset((source or target, target)), set())
-            known.add(ends := (writer, far_writer))
-            try:
-                far_writer.write(start)
-                async with asyncio.TaskGroup() as tasks:
-                    tasks.create_task(_pump(reader, far_writer, there))
-                    tasks.create_task(_pump(far_reader, writer, back))
-            finally:
-                known.discard(ends)
-        writer.transport.abort()
+        task = asyncio.current_task()
+        assert task is not None
+        self._serving.add(task)
+        task.add_done_callback(self._serving.discard)
+        try:
+            await self._carry(target, reader, writer)
+        except (OSError, TimeoutError):
+            pass
+        finally:
+            writer.transport.abort()
+
+    async def _carry(
+        self, target: NodeId, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        start, source = await _first_words(reader)
+        there = self._lanes.get((source, target), self._stranger) if source else self._stranger
+        back = self._lanes.get((target, source), self._stranger) if source else self._stranger
+        await there.flowing.wait()
+        far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self._ports[target])
+        known = self._open.setdefault(frozenset((source or target, target)), set())
+        known.add(ends := (writer, far_writer))
+        try:
+            far_writer.write(start)
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(_pump(reader, far_writer, there))
+                tasks.create_task(_pump(far_reader, writer, back))
+        finally:
+            known.discard(ends)
+            far_writer.transport.abort()
 
 
 async def _first_words(reader: asyncio.StreamReader) -> tuple[bytes, NodeId | None]:

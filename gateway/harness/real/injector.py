@@ -9,9 +9,9 @@ from gateway.clock import Clock
 from gateway.fleet.errors import FleetFailed
 from gateway.harness.real.disk import SmallDisk
 from gateway.harness.real.faultclass import FaultClass
+from gateway.harness.real.injection import Injection
 from gateway.harness.real.limits import FLAP_EVERY_MS
 from gateway.harness.real.network import Network
-from gateway.harness.real.schedule import Injection
 from gateway.harness.real.station import Station
 from gateway.harness.real.tracer import SYNCS, tampered
 from outbox.ids import NodeId

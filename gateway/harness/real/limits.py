@@ -14,6 +14,9 @@ BURST = 40
 BURST_WORKERS = 8
 """Sends of one node at a time: one that waits for a dead gateway does not hold all others up."""
 
+BRIEF = "brief"
+"""How the keys of messages begin that may expire."""
+
 BRIEF_SHARE = 0.05
 BRIEF_MS = 4_000
 """A few messages live so short that faults outlive them: they may end as expired, and must end."""

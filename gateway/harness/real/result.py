@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from gateway.harness.real.faultclass import FaultClass
+from gateway.harness.real.injection import Injection
 from gateway.harness.real.notes import Case
-from gateway.harness.real.schedule import Injection
 from gateway.judging.counts import Counts, count
 from gateway.judging.facts import NodeFacts
 from gateway.judging.faults import Fault

@@ -14,13 +14,14 @@ from gateway.fleet.waiting import comes_true
 from gateway.harness.real.cables import CableNetwork
 from gateway.harness.real.equipment import missing
 from gateway.harness.real.habit import Habit
+from gateway.harness.real.injection import Injection
 from gateway.harness.real.injector import Injector
 from gateway.harness.real.limits import REST_WITHIN_S, SENDS_WITHIN_S
 from gateway.harness.real.notes import Case
 from gateway.harness.real.options import Options
 from gateway.harness.real.page import page
 from gateway.harness.real.result import Result, counts_of, ends_of, injected_of, times_of
-from gateway.harness.real.schedule import Injection, schedule
+from gateway.harness.real.schedule import schedule
 from gateway.harness.real.screen import show, show_json
 from gateway.harness.real.site import Site
 from gateway.harness.real.talk import Talk, lines

@@ -6,9 +6,8 @@ freely.
 
 from collections.abc import Sequence
 
-import msgspec
-
 from gateway.harness.real.faultclass import OF_LINKS, FaultClass
+from gateway.harness.real.injection import Injection
 from gateway.harness.real.limits import FAULT_EVERY_MS, WARM_UP_MS
 from gateway.harness.sim.dice import Dice
 from outbox.ids import NodeId
@@ -29,36 +28,12 @@ _LENGTH_MS: dict[FaultClass, tuple[int, int]] = {
 """How long each lasts, shortest and longest."""
 
 _AMOUNT: dict[FaultClass, tuple[int, int]] = {
-    FaultClass.SLOW: (50, 500),  # milliseconds that each chunk is late
-    FaultClass.SLOWFSYNC: (20, 300),  # milliseconds before each sync
-    FaultClass.CLOCK: (10, 600),  # seconds off, ahead or behind
-    FaultClass.STORM: (2, 4),  # rounds
+    FaultClass.SLOW: (50, 500),
+    FaultClass.SLOWFSYNC: (20, 300),
+    FaultClass.CLOCK: (10, 600),
+    FaultClass.STORM: (2, 4),
 }
-
-
-class Injection(msgspec.Struct, frozen=True, kw_only=True):
-    """One fault. Times are since the start of the talk."""
-
-    at_ms: int
-    fault: FaultClass
-    targets: tuple[NodeId, ...]
-    """One node, two of a link (one-way: from, to), or all."""
-    for_ms: int
-    amount: int = 0
-    """How strong: see the table of amounts."""
-
-    @property
-    def until_ms(self) -> int:
-        """Its end."""
-        return self.at_ms + self.for_ms
-
-    @property
-    def line(self) -> str:
-        """For people."""
-        between = " > " if self.fault is FaultClass.ONEWAY else " "
-        amount = f" ({self.amount})" if self.amount else ""
-        whom = between.join(self.targets)
-        return f"{self.at_ms / 1000:7.1f} s  {self.fault:<10} {whom} for {self.for_ms / 1000:.1f} s{amount}"
+"""How strong, in the units of ``Injection.amount``; a clock is ahead or behind."""
 
 
 def schedule(

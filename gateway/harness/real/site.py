@@ -15,6 +15,7 @@ from gateway.fleet.waiting import comes_true, until
 from gateway.harness.real.disk import SmallDisk
 from gateway.harness.real.faultclass import FaultClass
 from gateway.harness.real.habit import Habit, agent_of
+from gateway.harness.real.injection import Injection
 from gateway.harness.real.limits import (
     ACK_TIMEOUT_MS,
     DELIVERIES_MAX,
@@ -25,7 +26,6 @@ from gateway.harness.real.limits import (
     RETRY_FIRST_MS,
 )
 from gateway.harness.real.network import Network
-from gateway.harness.real.schedule import Injection
 from gateway.harness.real.station import Station
 from gateway.judging.evidence import at_rest
 from outbox.ids import NodeId

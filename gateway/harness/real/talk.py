@@ -10,6 +10,7 @@ from gateway.clock import Clock
 from gateway.errors import Denied, TimedOut, Unreachable
 from gateway.harness.real.habit import Habit, agent_of
 from gateway.harness.real.limits import (
+    BRIEF,
     BRIEF_MS,
     BRIEF_SHARE,
     BURST,
@@ -21,9 +22,6 @@ from gateway.harness.sim.dice import Dice
 from gateway.home import Home
 from gateway.judging.witness import Promise, Refusal, Witness
 from outbox.ids import NodeId
-
-BRIEF = "brief"
-"""How the keys of messages begin that may expire."""
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
+from gateway.harness.real.limits import BRIEF
 from gateway.harness.real.notes import Case, Mark
-from gateway.harness.real.talk import BRIEF
 from gateway.judging.endings import check_agreement, check_settlements
 from gateway.judging.facts import NodeFacts
 from gateway.judging.faults import Fault, FaultKind

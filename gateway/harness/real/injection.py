@@ -1,0 +1,31 @@
+"""One fault of a run: when, what, to whom, for how long."""
+
+import msgspec
+
+from gateway.harness.real.faultclass import FaultClass
+from outbox.ids import NodeId
+
+
+class Injection(msgspec.Struct, frozen=True, kw_only=True):
+    """One fault. Times are since the start of the talk."""
+
+    at_ms: int
+    fault: FaultClass
+    targets: tuple[NodeId, ...]
+    """One node, two of a link (one-way: from, to), or all."""
+    for_ms: int
+    amount: int = 0
+    """Milliseconds that a link or a sync is late, seconds that a clock is off, or rounds of a storm."""
+
+    @property
+    def until_ms(self) -> int:
+        """Its end."""
+        return self.at_ms + self.for_ms
+
+    @property
+    def line(self) -> str:
+        """For people."""
+        between = " > " if self.fault is FaultClass.ONEWAY else " "
+        amount = f" ({self.amount})" if self.amount else ""
+        whom = between.join(self.targets)
+        return f"{self.at_ms / 1000:7.1f} s  {self.fault:<10} {whom} for {self.for_ms / 1000:.1f} s{amount}"

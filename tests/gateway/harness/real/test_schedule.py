@@ -1,0 +1,56 @@
+"""A schedule follows from its seed, hits everybody it may and nobody twice at once."""
+
+from itertools import combinations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gateway.harness.real.faultclass import OF_LINKS, FaultClass
+from gateway.harness.real.injection import Injection
+from gateway.harness.real.schedule import schedule
+from outbox.ids import NodeId
+
+SEEDS = st.integers(0, 2**32)
+
+
+def nodes(count: int) -> list[NodeId]:
+    return [NodeId(f"n{number}") for number in range(1, count + 1)]
+
+
+def overlap(one: Injection, other: Injection) -> bool:
+    return one.at_ms < other.until_ms and other.at_ms < one.until_ms
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=SEEDS, count=st.integers(2, 6), seconds=st.integers(5, 120))
+def test_it_is_fair(seed: int, count: int, seconds: int):
+    plan = schedule(seed, nodes(count), seconds * 1_000, tuple(FaultClass))
+    assert plan == schedule(seed, nodes(count), seconds * 1_000, tuple(FaultClass))
+    assert list(plan) == sorted(plan, key=lambda one: one.at_ms)
+    for one in plan:
+        assert one.at_ms >= 0
+        assert one.until_ms <= seconds * 1_000
+        assert len(one.targets) == (count if one.fault is FaultClass.STORM else 1 + (one.fault in OF_LINKS))
+    for one, other in combinations(plan, 2):
+        if FaultClass.STORM in {one.fault, other.fault} and FaultClass.SEEDLOSS in {one.fault, other.fault}:
+            continue
+        if (one.fault in OF_LINKS) != (other.fault in OF_LINKS) or not overlap(one, other):
+            continue
+        met = set(one.targets) & set(other.targets)
+        assert len(met) < (2 if one.fault in OF_LINKS else 1), (one.line, other.line)
+
+
+def test_seeds_differ():
+    assert schedule(1, nodes(3), 60_000, tuple(FaultClass)) != schedule(
+        2, nodes(3), 60_000, tuple(FaultClass)
+    )
+
+
+def test_every_class_has_its_turn_in_a_minute():
+    happened = {one.fault for seed in range(3) for one in schedule(seed, nodes(5), 60_000, tuple(FaultClass))}
+    assert happened == set(FaultClass)
+
+
+def test_only_what_was_asked_for():
+    assert schedule(5, nodes(3), 60_000, ()) == ()
+    assert {one.fault for one in schedule(5, nodes(3), 60_000, (FaultClass.STOP,))} == {FaultClass.STOP}

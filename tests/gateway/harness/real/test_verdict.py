@@ -1,0 +1,86 @@
+"""A run that went well has no fault; each that is put in by hand is found, as what it is."""
+
+from msgspec.structs import replace
+
+from gateway.harness.real.faultclass import FaultClass
+from gateway.harness.real.notes import Case, End, Mark
+from gateway.harness.real.verdict import check_mark, judge
+from gateway.judging.faults import FaultKind
+from gateway.judging.witness import Refusal
+from outbox.chain import Head
+from outbox.ids import NodeId, Seq
+from outbox.records import DeliveryState
+from tests.gateway.judging.stories import ASKED, EPOCH, FAILING, LAB, MBP, OWNERLESS, UNANSWERED, VPS
+from tests.gateway.judging.stories import mesh as story
+from tests.gateway.judging.stories import witness as story_witness
+
+
+def good(**changes: object) -> Case:
+    """The story without what its people planted: nothing waits, nothing is dead, nothing was refused."""
+    facts = story()
+    deliveries = {
+        event: row for event, row in facts[VPS].deliveries.items() if event not in {UNANSWERED, OWNERLESS}
+    }
+    failed = replace(facts[MBP].received[FAILING], error="no")
+    facts[MBP] = replace(facts[MBP], received={FAILING: failed})
+    facts[VPS] = replace(facts[VPS], deliveries=deliveries)
+    account = replace(story_witness().account(), refusals=())
+    return replace(Case(mesh=facts, account=account), **changes)
+
+
+def kinds(case: Case) -> list[FaultKind]:
+    return [fault.kind for fault in judge(case)]
+
+
+def test_a_good_run_has_no_fault():
+    assert judge(good()) == ()
+
+
+def test_what_the_harness_saw():
+    end = End(node=LAB, status=1, trouble=None)
+    refusal = Refusal(key="line-9", code="unknown_recipient", what="no agent", hint="")
+    account = replace(good().account, refusals=(refusal,))
+    assert kinds(good(rested=False)) == [FaultKind.UNFINISHED]
+    assert kinds(good(unanswered=2)) == [FaultKind.UNFINISHED]
+    assert kinds(good(rooms_differ="vps and lab disagree")) == [FaultKind.ROOM]
+    assert kinds(good(ends=(end,))) == [FaultKind.CRASHED]
+    assert kinds(good(complaints=((LAB, "tick.failed"),))) == [FaultKind.CRASHED]
+    assert kinds(good(readmitted=(LAB,))) == [FaultKind.ADMISSION]
+    assert kinds(good(account=account)) == [FaultKind.REFUSED]
+
+
+def test_an_end_that_was_brought_about_is_none_of_its_own():
+    assert kinds(good(ends=(End(node=LAB, status=1, trouble=FaultClass.FAILFSYNC),))) == []
+
+
+def test_something_from_outside_is_found():
+    facts = good().mesh
+    row = replace(facts[LAB].received[ASKED], source=NodeId("stranger"))
+    facts[LAB] = replace(facts[LAB], received={**facts[LAB].received, ASKED: row})
+    assert FaultKind.ADMISSION in kinds(good(mesh=facts))
+
+
+def test_only_brief_messages_may_be_dead():
+    facts = good().mesh
+    dead = replace(
+        facts[VPS].deliveries[FAILING], state=DeliveryState.DEAD_LETTER, error="expired", outcome=None
+    )
+    facts[VPS] = replace(facts[VPS], deliveries={**facts[VPS].deliveries, FAILING: dead})
+    assert FaultKind.LOST in kinds(good(mesh=facts))
+    promises = tuple(
+        replace(one, key="brief-1") if one.event_id == FAILING else one for one in good().account.promises
+    )
+    assert kinds(good(mesh=facts, account=replace(good().account, promises=promises))) == []
+
+
+def test_a_journal_that_forgot_is_found():
+    facts = good().mesh[VPS]
+    head = Head(EPOCH, facts.seq, facts.outbox[-1].digest)
+    whole = Mark(node=VPS, head=head, cursors=facts.cursors)
+    assert list(check_mark(whole, facts)) == []
+    longer = replace(whole, head=Head(EPOCH, Seq(facts.seq + 1), head.hash))
+    other = replace(whole, head=Head(EPOCH, facts.seq, bytes(32)))
+    ahead = replace(whole, cursors={LAB: Head(EPOCH, Seq(99), bytes(32))})
+    assert [fault.kind for fault in check_mark(longer, facts)] == [FaultKind.FORGOTTEN]
+    assert [fault.kind for fault in check_mark(other, facts)] == [FaultKind.FORGOTTEN]
+    assert [fault.kind for fault in check_mark(ahead, facts)] == [FaultKind.CURSOR]

@@ -1,0 +1,53 @@
+"""Everything ends, and both sides tell the same end."""
+
+from msgspec.structs import replace
+
+from gateway.judging.endings import check_agreement, check_settlements
+from gateway.judging.faults import FaultKind
+from outbox.ids import AgentId
+from outbox.kinds import Outcome
+from outbox.records import DeliveryState
+from tests.gateway.judging.stories import ASKED, FAILING, LAB, MBP, OWNERLESS, UNANSWERED, VPS, mesh, witness
+
+
+def agreed():
+    """The story in which the two sides of the failure name the same reason."""
+    facts = mesh()
+    row = replace(facts[MBP].received[FAILING], error="no")
+    return {**facts, MBP: replace(facts[MBP], received={FAILING: row})}
+
+
+def found(faults):
+    return sorted((fault.kind, fault.subject) for fault in faults)
+
+
+def test_what_waits_and_what_is_dead_has_no_good_end():
+    assert found(check_agreement(agreed())) == sorted(
+        [(FaultKind.LOST, UNANSWERED), (FaultKind.LOST, OWNERLESS)]
+    )
+
+
+def test_what_was_meant_to_expire_may():
+    facts = agreed()
+    rows = facts[VPS].deliveries
+    dead = replace(rows[OWNERLESS], state=DeliveryState.DEAD_LETTER, error="expired")
+    facts[VPS] = replace(facts[VPS], deliveries={**rows, OWNERLESS: dead})
+    assert found(check_agreement(facts, {OWNERLESS})) == [(FaultKind.LOST, UNANSWERED)]
+
+
+def test_two_stories_of_one_end_are_found():
+    facts = agreed()
+    row = replace(facts[MBP].received[FAILING], outcome=Outcome.OK)
+    facts[MBP] = replace(facts[MBP], received={FAILING: row})
+    assert (FaultKind.TURN, FAILING) in found(check_agreement(facts))
+    facts[MBP] = replace(facts[MBP], received={})
+    assert (FaultKind.LOST, FAILING) in found(check_agreement(facts))
+
+
+def test_an_end_that_an_agent_was_told_of_is_in_the_ledger():
+    facts, seen = mesh(), witness()
+    assert found(check_settlements(facts, seen.account())) == []
+    seen.settled(AgentId("hermit"), UNANSWERED)
+    assert found(check_settlements(facts, seen.account())) == [(FaultKind.LOST, UNANSWERED)]
+    facts[LAB] = replace(facts[LAB], received={})
+    assert (FaultKind.LOST, ASKED) in found(check_settlements(facts, seen.account()))
