@@ -10,6 +10,8 @@ STAMP := $(VENV)/.installed
 PACKAGES := gateway stateroom outbox auth spark
 DEMO_ARGS ?=
 TEST_ARGS ?=
+SOAK_SEEDS ?= 3000
+SOAK_RUNS ?= 1 2 3 4 5 6 7 8
 export PYTHON
 
 .DEFAULT_GOAL := help
@@ -25,6 +27,12 @@ test: $(STAMP) ## Run the test suite
 
 test-long: $(STAMP) ## Run the tests that take minutes
 	$(BIN)/pytest -m long $(TEST_ARGS)
+
+soak: $(STAMP) ## Simulate thousands of worlds, then run real gateways under all faults, for about an hour
+	$(BIN)/gateway harness sim --seeds $(SOAK_SEEDS)
+	for seed in $(SOAK_RUNS); do \
+	  $(BIN)/gateway harness run --nodes 5 --duration 300 --faults all --seed $$seed || exit 1; \
+	done
 
 coverage: $(STAMP) ## Run the test suite and show what it leaves out of the cores
 	$(BIN)/coverage run -m pytest $(TEST_ARGS)
@@ -63,4 +71,4 @@ $(STAMP): requirements.lock requirements-build.lock pyproject.toml scripts/setup
 	@sh scripts/setup $(VENV)
 	@touch $@
 
-.PHONY: help demo test test-long coverage check lint format bench docs lock install clean
+.PHONY: help demo test test-long soak coverage check lint format bench docs lock install clean
