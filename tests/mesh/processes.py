@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -81,14 +81,14 @@ class Node:
             code = (await gateway.invite(self.name)).join_code
         await join(self.home, decode_join_code(code), None, Clock(), self.settings)
 
-    def start(self, crashpoint: str = "", **environ: str) -> None:
-        """``gateway run``, which dies at a crash point if one is named."""
+    def start(self, crashpoint: str = "", *, tracer: Sequence[str] = (), **environ: str) -> None:
+        """``gateway run``, which dies at a crash point if one is named, below a tracer if one is given."""
         assert self.process is None, "it runs already"
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("GATEWAY_")}
         env = {**inherited, **self.env, "GATEWAY_CRASHPOINT": crashpoint, **environ}
         with self.errors.open("ab") as errors:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "gateway", "run"], env=env, stdout=errors, stderr=errors
+                [*tracer, sys.executable, "-m", "gateway", "run"], env=env, stdout=errors, stderr=errors
             )
 
     async def ready(self, within_s: float = READY_WITHIN_S) -> "Node":
