@@ -11,7 +11,7 @@ from collections.abc import Callable, Coroutine, Generator
 from contextvars import Context
 from typing import Any, TypeVar, TypeVarTuple
 
-from gateway.harness.sim.timeline import Stepped, Timeline, run
+from gateway.harness.sim.timeline import Stepped, Timeline
 
 _T = TypeVar("_T")
 _Ts = TypeVarTuple("_Ts")
@@ -86,6 +86,12 @@ class SimLoop(Stepped):
 
     def kill(self) -> None:
         """The process is gone. What its tasks still do on the way out reaches nobody."""
+        try:
+            self._wind_up()
+        finally:
+            self.timeline.rest()
+
+    def _wind_up(self) -> None:
         self.dead = True
         self._limbo.extend(self.timeline.take(self))
         for _ in range(_LIMBO_ROUNDS):
@@ -94,7 +100,7 @@ class SimLoop(Stepped):
             while self._limbo:
                 handle = self._limbo.popleft()
                 if not handle.cancelled() and not isinstance(handle, TimerHandle):
-                    run(self, handle)
+                    self.timeline.run(self, handle)
             if not self._tasks:
                 return
         raise AssertionError(f"a task does not end: {next(iter(self._tasks.values()))}")

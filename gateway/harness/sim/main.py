@@ -96,6 +96,6 @@ def _line(summary: Summary) -> str:
     return (
         f"{summary.seeds} worlds from seed {summary.first}: {verdict}; "
         f"{summary.simulated_hours:.1f} simulated hours "
-        f"({summary.hours_per_hour} an hour), {summary.sent} sent, {summary.handed} handed over, "
+        f"({summary.hours_per_hour} an hour of one core), {summary.sent} sent, {summary.handed} handed over, "
         f"{summary.faults} faults, {summary.deaths} deaths; all at rest after {summary.slowest_rest_s:.0f} s"
     )

@@ -2,7 +2,7 @@
 
 import gc
 from collections.abc import Callable, Iterator
-from time import perf_counter
+from time import process_time
 
 import msgspec
 from msgspec.structs import replace
@@ -28,7 +28,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     failed: tuple[int, ...]
     simulated_hours: float
     hours_per_hour: float
-    """Simulated hours a machine hour, on one core."""
+    """Simulated hours in an hour of one core, whatever else that core had to do."""
     sent: int
     handed: int
     deaths: int
@@ -63,7 +63,7 @@ def run_seeds(
 
 def summarise(verdicts: Iterator[Verdict], tell: Callable[[Verdict], None]) -> Summary:
     """Run all of them, telling of each."""
-    begun = perf_counter()
+    begun = process_time()
     done: list[Verdict] = []
     for verdict in verdicts:
         tell(verdict)
@@ -74,7 +74,7 @@ def summarise(verdicts: Iterator[Verdict], tell: Callable[[Verdict], None]) -> S
         seeds=len(done),
         failed=tuple(verdict.plan.seed for verdict in done if not verdict.ok),
         simulated_hours=round(simulated_h, 2),
-        hours_per_hour=round(simulated_h / ((perf_counter() - begun) / 3600)),
+        hours_per_hour=round(simulated_h / ((process_time() - begun) / 3600)),
         sent=sum(verdict.sent for verdict in done),
         handed=sum(verdict.handed for verdict in done),
         deaths=sum(verdict.deaths for verdict in done),

@@ -35,6 +35,7 @@ class Timeline:
         self._ready: deque[tuple[Stepped, Handle]] = deque()
         self._later: list[tuple[int, int, Stepped, Handle | None]] = []
         self._serial = 0
+        self._running: Stepped | None = None
 
     def serial(self) -> int:
         """The next number: what is made later has a higher one."""
@@ -63,17 +64,27 @@ class Timeline:
 
     def run_until(self, end_us: int) -> None:
         """Let time pass up to ``end_us`` and run what is due by then."""
-        while True:
-            while self._ready:
-                self._step(*self._ready.popleft())
-            if not self._later or self._later[0][0] > end_us:
-                self.now_us = max(self.now_us, end_us)
-                return
-            self.now_us, _, loop, handle = heappop(self._later)
-            if handle is not None:
-                self._ready.append((loop, handle))
-            else:
-                self._wake(loop)
+        try:
+            while self._ready or (self._later and self._later[0][0] <= end_us):
+                self._next()
+            self.now_us = max(self.now_us, end_us)
+        finally:
+            self.rest()
+
+    def rest(self) -> None:
+        """No loop runs now."""
+        _set_running_loop(None)
+        self._running = None
+
+    def _next(self) -> None:
+        if self._ready:
+            self._step(*self._ready.popleft())
+            return
+        self.now_us, _, loop, handle = heappop(self._later)
+        if handle is not None:
+            self._ready.append((loop, handle))
+        else:
+            self._wake(loop)
 
     def _step(self, loop: Stepped, handle: Handle) -> None:
         if loop.dead or handle.cancelled():
@@ -84,8 +95,15 @@ class Timeline:
             loop.backlog.append(handle)
             return
         self.steps += 1
-        run(loop, handle)
+        self.run(loop, handle)
         loop.stepped()
+
+    def run(self, loop: Stepped, handle: Handle) -> None:
+        """Run one callback as its event loop would."""
+        if loop is not self._running:
+            _set_running_loop(loop)
+            self._running = loop
+        handle._run()  # noqa: SLF001 - what every event loop does with its handles
 
     def _wake_later(self, loop: Stepped) -> None:
         heappush(self._later, (loop.busy_until_us, self.serial(), loop, None))
@@ -96,15 +114,6 @@ class Timeline:
         else:
             self._ready.extendleft((loop, handle) for handle in reversed(loop.backlog))
             loop.backlog.clear()
-
-
-def run(loop: Stepped, handle: Handle) -> None:
-    """Run one callback as its event loop would."""
-    _set_running_loop(loop)
-    try:
-        handle._run()  # noqa: SLF001 - what every event loop does with its handles
-    finally:
-        _set_running_loop(None)
 
 
 def _order(item: tuple[int, int, Stepped, Handle | None]) -> tuple[int, int]:
