@@ -51,6 +51,7 @@ def run(
     Raises LakeEmpty, InvalidThreshold, SparkMissing, JavaMissing, SparkFailed.
     """
     check_thresholds(thresholds)
+    out = out.absolute()  # the JVM is given file URIs, and those have no relative form
     files = event_files(lake)
     out.mkdir(parents=True, exist_ok=True)
     setup = Setup(

@@ -182,8 +182,8 @@ def test_runs_on_a_machine_without_java_and_leaves_the_terminal_alone(tmp_path):
         sys.executable,
         "-m",
         "spark.job",
-        tmp_path / "lake",
-        tmp_path / "out",
+        "lake",  # relative to the working directory, as in the README
+        "out",
         "--as-of",
         rfc3339(AS_OF_MS),
     ]
@@ -193,12 +193,12 @@ def test_runs_on_a_machine_without_java_and_leaves_the_terminal_alone(tmp_path):
         capture_output=True,
         text=True,
         timeout=100,
-        cwd=Path.cwd(),
+        cwd=tmp_path,
         check=False,
     )
     assert (done.returncode, done.stdout) == (
         0,
-        f"2 open incidents; report in {tmp_path / 'out' / 'report.html'}\n",
+        "2 open incidents; report in out/report.html\n",
     ), done.stderr
     assert [line.split("] ")[1] for line in done.stderr.splitlines()] == [
         "start Spark",
