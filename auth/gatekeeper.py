@@ -23,7 +23,7 @@ from auth.challenges import make_nonce
 from auth.errors import AuthError, InvalidRequest, RateLimited
 from auth.gate import Gate, check_rooms
 from auth.gateway_proofs import GatewayProof, prove_gateway
-from auth.invites import Invite, InviteId, InviteStep, InviteToken, make_invite_token, unknown_token
+from auth.invites import Invite, InviteId, InviteStep, InviteToken, make_invite_token
 from auth.joincodes import JoinCode
 from auth.keys import Jkt
 from auth.limits import (
@@ -40,6 +40,7 @@ from auth.members import KeyOf, Member, nobody
 from auth.messages import ChallengeAnswer, ChallengeRequest, TicketAnswer, check_room_names, read_request
 from auth.ratelimit import RateLimit
 from auth.upgrade import Admission
+from outbox.errors import NotFound
 from outbox.ids import NodeId
 from outbox.timestamps import rfc3339
 
@@ -172,10 +173,10 @@ class Gatekeeper:
         )
 
     def revoke_invite(self, name: InviteId, now_ms: int) -> Invite:
-        """Take an unspent invite back; its ticket is void. Raises InvalidToken, TokenAlreadyUsed."""
+        """Take an unspent invite back; its ticket is void. Raises NotFound, TokenAlreadyUsed."""
         invite = self.gate.ledger.invite(name)
         if invite is None:
-            raise unknown_token()
+            raise NotFound(f"this node made no invite {name}", hint="list them with: gateway invites list")
         revoked = invite.after(InviteStep.REVOKE)
         if invite.reservation is not None:
             self.gate.void(invite.reservation.ticket)

@@ -8,8 +8,8 @@
     │   └── ConfigError       config_error          gateway.toml, a flag or the environment is wrong
     └── WorldError
         ├── Busy              busy                  the queue of inputs is full
-        ├── Unreachable       unreachable           no gateway answers
-        ├── HomeError         home_error            the node's home is missing or unfit
+        ├── Unreachable       unreachable           nothing listens there, or it is no gateway
+        ├── HomeError         home_error            the node's home or address is missing or unfit
         └── TimedOut          timed_out             no answer in time; what was sent stays sent
 """
 
@@ -34,7 +34,7 @@ class Busy(WorldError):
 
 
 class Unreachable(WorldError):
-    """No gateway answers there."""
+    """Nothing listens there, or it is no gateway."""
 
     code = "unreachable"
 
@@ -46,13 +46,13 @@ class TimedOut(WorldError):
 
 
 class ConfigError(CallerError):
-    """A setting in ``gateway.toml``, the environment or a flag is unknown or out of range."""
+    """A setting (gateway.toml, environment or flag) is unknown or out of range."""
 
     code = "config_error"
 
 
 class HomeError(WorldError):
-    """The directory of a node is missing, open to others, or cannot be written."""
+    """What a node needs on this machine, its home or its address, is missing, taken or open to others."""
 
     code = "home_error"
     retryable = False

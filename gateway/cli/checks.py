@@ -141,7 +141,7 @@ def _tokens(home: Home) -> Iterator[Finding]:
     files = sorted(home.agents.glob("*.token")) if home.agents.is_dir() else []
     for file in files:
         read_private(file)
-    yield Finding("tokens", Level.OK, f"{len(files)} agents have one, all private")
+    yield Finding("tokens", Level.OK, f"{len(files)} of agents, all private")
 
 
 def _socket(home: Home) -> Iterator[Finding]:
@@ -162,7 +162,7 @@ def _gateway(home: Home) -> Iterator[Finding]:
     if status.storage_full:
         yield Finding("gateway", Level.FAIL, "the disk is full", "free some space; it goes on by itself")
     if status.incidents_open:
-        do = "see them with: gateway dead list"
+        do = "see them with: gateway incidents"
         yield Finding("incidents", Level.WARN, f"{status.incidents_open} are open", do)
     for link in status.links:
         up = link.state is LinkState.UP

@@ -36,7 +36,13 @@ class Exit(IntEnum):
     INTERRUPTED = 130
 
 
-_NOTHING_FOUND = frozenset({"not_found", "unknown_stream"})
+_WIRE: dict[str, Exit] = {
+    "not_found": Exit.NOTHING,
+    "unknown_stream": Exit.NOTHING,
+    "invalid_id": Exit.USAGE,
+    "invalid_request": Exit.USAGE,
+}
+"""What the gateway answered, as the command would have said it; everything else is a refusal."""
 
 _BY_KIND: tuple[tuple[type[MeshError], Exit], ...] = (
     (Unreachable, Exit.UNREACHABLE),
@@ -52,7 +58,7 @@ _BY_KIND: tuple[tuple[type[MeshError], Exit], ...] = (
 def exit_of(error: MeshError) -> Exit:
     """The code of an error."""
     if isinstance(error, Denied):
-        return Exit.NOTHING if error.wire_code in _NOTHING_FOUND else Exit.REFUSED
+        return _WIRE.get(error.wire_code, Exit.REFUSED)
     return next((code for kind, code in _BY_KIND if isinstance(error, kind)), Exit.FAILED)
 
 

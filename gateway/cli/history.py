@@ -1,4 +1,4 @@
-"""``trace``, ``outbox tail|verify``, ``dead list``: what happened."""
+"""``trace``, ``outbox tail|verify``, ``dead list``, ``incidents``: what happened."""
 
 import sys
 from typing import TYPE_CHECKING
@@ -147,4 +147,22 @@ def list_dead(context: click.Context, *, limit: int, as_json: bool) -> None:
     table(columns, shown, empty="no dead letters")
 
 
-COMMANDS = (trace, outbox, dead)
+@click.command()
+@click.option("--all", "closed", is_flag=True, help="Closed ones too.")
+@as_json
+@click.pass_context
+def incidents(context: click.Context, *, closed: bool, as_json: bool) -> None:
+    """Promises that this node sees broken: what, about which event or node, since when."""
+    rows = ask(context, lambda gateway: gateway.incidents(closed=closed))
+    if as_json:
+        emit_json(rows)
+        return
+    shown = [
+        (row.kind, row.subject, row.detail, moment(row.opened_at_ms), moment(row.closed_at_ms))
+        for row in rows
+    ]
+    columns = ("incident", "about", "detail", "opened", "closed")
+    table(columns, shown, empty="no incidents" if closed else "no open incidents")
+
+
+COMMANDS = (trace, outbox, dead, incidents)

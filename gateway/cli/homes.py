@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from gateway.errors import HomeError
+from gateway.errors import HomeError, Unreachable
 
 if TYPE_CHECKING:
     from auth.keys import SigningKey
@@ -34,11 +34,22 @@ def current_home(context: click.Context) -> "Home":
     return home_of(context.find_root().obj)
 
 
+def made_home(context: click.Context) -> "Home":
+    """The home of a command that speaks to its gateway. Raises Unreachable when none was made there."""
+    home = current_home(context)
+    if not os.access(home.journal, os.F_OK):  # a path that may not be looked at is no home of ours either
+        what = f"no gateway answers: {home.root} is no home of a node"
+        raise Unreachable(
+            what, hint="name it with --home or GATEWAY_HOME, or make one: gateway init (or join)"
+        )
+    return home
+
+
 def operator(context: click.Context) -> "GatewayClient":
-    """The gateway of the home, as its operator over the Unix socket."""
+    """The gateway of the home, as its operator over the Unix socket. Raises Unreachable."""
     from gateway.client import GatewayClient
 
-    return GatewayClient.of_home(current_home(context))
+    return GatewayClient.of_home(made_home(context))
 
 
 def ask(context: click.Context, question: Callable[["GatewayClient"], Awaitable[_Result]]) -> _Result:
@@ -54,12 +65,12 @@ def ask(context: click.Context, question: Callable[["GatewayClient"], Awaitable[
 def speaker(context: click.Context, agent: str) -> "GatewayClient":
     """The gateway of the home as an agent, by its token; without a token file as its operator.
 
-    Raises InvalidId, HomeError.
+    Raises InvalidId, HomeError, Unreachable.
     """
     from gateway.client import GatewayClient
     from outbox.ids import agent_id
 
-    home, name = current_home(context), agent_id(agent)
+    name, home = agent_id(agent), made_home(context)
     return GatewayClient.of_home(home, name if home.token(name).exists() else None)
 
 

@@ -5,11 +5,14 @@ import click
 from gateway.cli.homes import ask
 from gateway.cli.options import as_json, duration
 from gateway.cli.output import emit_json, note, table
+from gateway.endpoints.limits import INVITE_TTL_S_MAX
 
 
 @click.command()
 @click.argument("node", required=False)
-@click.option("--ttl", type=duration, metavar="DURATION", help="How long it can be used (default 15m).")
+@click.option(
+    "--ttl", type=duration, metavar="DURATION", help="How long it can be used (default 15m, at most 7d)."
+)
 @click.option("--node-key", metavar="JKT", help="Only the node with this key thumbprint may use it.")
 @as_json
 @click.pass_context
@@ -18,6 +21,8 @@ def invite(
 ) -> None:
     """Invite one machine: prints a single-use join code, for the node NODE if one is named."""
     ttl_s = max(1, ttl // 1000) if ttl is not None else None
+    if ttl_s is not None and ttl_s > INVITE_TTL_S_MAX:
+        raise click.BadParameter("an invite is good for 7d at most", param_hint="--ttl")
     made = ask(context, lambda gateway: gateway.invite(node, ttl_s=ttl_s, key_thumbprint=node_key))
     if as_json:
         emit_json(made)

@@ -37,11 +37,18 @@ def _body(text: str | None, file: BinaryIO | None) -> str:
     elif text is None or text == "-":
         raw = sys.stdin.buffer.read()
     else:
-        return text
+        return _said(text)
     try:
-        return raw.decode()
+        return _said(raw.decode())
     except UnicodeDecodeError:
         raise click.UsageError("the text is not UTF-8") from None
+
+
+def _said(text: str) -> str:
+    """Nobody means to send nothing: a script whose variable or pipe is empty is told so."""
+    if not text:
+        raise click.UsageError("the text is empty")
+    return text
 
 
 @click.command()

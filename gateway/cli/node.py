@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gateway.cli.homes import current_home, wait
+from gateway.cli.homes import current_home, node_key, wait
 from gateway.cli.options import as_json
 from gateway.cli.output import emit_json, note
 
@@ -121,14 +121,24 @@ def _code(invite: str) -> str:
         try:
             return Path(invite[1:]).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise click.BadParameter(f"cannot read {invite[1:]}: {error}", param_hint="--invite") from None
+            raise click.BadParameter(
+                f"cannot read {invite[1:]}: {_reason(error)}", param_hint="--invite"
+            ) from None
     return invite
+
+
+def _reason(error: OSError | UnicodeDecodeError) -> str:
+    return "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else error.strerror or "no file"
 
 
 @click.command()
 @click.option("--port", type=click.IntRange(0, 65535), help="Port for peers, instead of the settings'.")
 @click.option("--local-port", type=click.IntRange(0, 65535), help="Loopback port for agents, likewise.")
-@click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]))
+@click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    help="What is logged (default info).",
+)
 @click.pass_context
 def run(context: click.Context, *, port: int | None, local_port: int | None, log_level: str | None) -> None:
     """Run the gateway of this home until SIGINT or SIGTERM."""
@@ -137,6 +147,7 @@ def run(context: click.Context, *, port: int | None, local_port: int | None, log
     from gateway.config import load
 
     home = current_home(context)
+    node_key(home)  # a home that lost its key must not be given another one
     flags = {"listen.port": port, "local.port": local_port, "log.level": log_level}
     loaded = load(home.config, os.environ, flags)
     run_gateway(home, loaded.config, Clock(), lambda gateway: _ready(home, gateway))

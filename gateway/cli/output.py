@@ -10,6 +10,8 @@ from gateway.plaintext import one_line, plain
 
 _CELL = 80
 _WIDE = 200
+_UNBOUNDED = 10_000
+_IDS = frozenset({"event", "invite"})
 
 
 def emit_json(record: object) -> None:
@@ -29,7 +31,11 @@ def note(text: str) -> None:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, empty: str) -> None:
-    """A table on stdout; with no row, ``empty`` on stderr. A program's pipe gets wide lines, uncut."""
+    """A table on stdout; with no row, ``empty`` on stderr. A program's pipe gets wide lines, uncut.
+
+    An id is copied into the next command, so it is never broken over two lines: where the terminal is too
+    narrow for the table, each row stands below its id.
+    """
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
@@ -44,7 +50,18 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, empty: st
         made.add_column(name, overflow="fold")
     for cells in shown:
         made.add_row(*(Text(text) for text in cells))
-    Console(width=None if sys.stdout.isatty() else _WIDE, highlight=False).print(made)
+    console = Console(width=None if sys.stdout.isatty() else _WIDE, highlight=False)
+    unbroken = console.measure(made, options=console.options.update(width=_UNBOUNDED)).maximum
+    if columns[0] in _IDS and unbroken > console.width:
+        for cells in shown:
+            click.echo(_below_its_id(columns, cells))
+    else:
+        console.print(made)
+
+
+def _below_its_id(columns: Sequence[str], cells: Sequence[str]) -> str:
+    named = (f"{name} {text}" for name, text in zip(columns[1:], cells[1:], strict=True))
+    return "\n  ".join((cells[0], *named))
 
 
 def cell(value: object) -> str:

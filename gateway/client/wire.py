@@ -141,7 +141,8 @@ class Wire:
             ) from None
 
     def _unreachable(self, error: Exception) -> Unreachable:
-        return Unreachable(f"no gateway answers at {self.place} ({type(error).__name__})", hint=_START)
+        reason = (isinstance(error, OSError) and error.strerror) or type(error).__name__
+        return Unreachable(f"no gateway answers at {self.place} ({reason})", hint=_START)
 
 
 def _bounded(content: bytes) -> bytes:

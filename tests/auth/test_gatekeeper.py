@@ -28,6 +28,7 @@ from auth.gatekeeper import Gatekeeper
 from auth.invites import InviteId, InviteStatus, InviteToken
 from auth.keys import Jkt
 from auth.limits import AUDIT_ROUTINE_BURST, CLIENT_BURST, INVITE_LIFE_MS_MAX
+from outbox.errors import NotFound
 
 # The world and node fixtures are built by tests/auth/conftest.py.
 World = Any
@@ -67,7 +68,7 @@ def test_only_seeds_invite(world: World) -> None:
 
 def test_revocation_is_final(world: World, mbp: Node) -> None:
     gatekeeper = world.gatekeeper
-    with pytest.raises(InvalidToken):
+    with pytest.raises(NotFound):
         world.transact(lambda: gatekeeper.revoke_invite(InviteId("inv_x"), world.now_ms))
     invite, _ = world.invite()
     revoked = world.transact(lambda: gatekeeper.revoke_invite(invite.id, world.now_ms))

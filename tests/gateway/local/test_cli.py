@@ -13,6 +13,7 @@ import pytest
 
 from gateway.cli import main
 from gateway.cli.exits import Exit
+from gateway.cli.output import table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,6 +77,8 @@ def test_help_loads_nothing_heavy() -> None:
         (["send", "bob", "x", "--as", "JEN"], Exit.USAGE),
         (["join", "--invite", "ansj1_nonsense"], Exit.REFUSED),
         (["join", "--invite", "@/does/not/exist"], Exit.USAGE),
+        (["invite", "--ttl", "8d"], Exit.USAGE),
+        (["send", "bob", "", "--as", "jen"], Exit.USAGE),
         (["status"], Exit.UNREACHABLE),
         (["outbox", "verify"], Exit.FAILED),
         (["doctor"], Exit.FAILED),
@@ -92,7 +95,33 @@ def test_an_error_says_what_why_and_what_to_do(home: Path, capfd: pytest.Capture
     lines = err.splitlines()
     assert out == ""
     assert [line.split(":")[0].strip() for line in lines] == ["gateway", "why", "do"]
-    assert "gateway run" in lines[2]
+    assert "gateway init" in lines[2], "starting what does not exist would not help"
+    assert main(["init", "vps", "--port", "0"]) == Exit.OK
+    capfd.readouterr()
+    main(["status"])
+    assert "do: start it with: gateway run" in capfd.readouterr().err
+
+
+def test_a_home_that_lost_its_key_is_not_given_another(home: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["init", "vps", "--port", "0"]) == Exit.OK
+    (home / "keys" / "node.key").unlink()
+    assert main(["run"]) == Exit.FAILED
+    assert "has no node key" in capfd.readouterr().err
+    assert not (home / "keys" / "node.key").exists()
+
+
+@pytest.mark.parametrize(("width", "lines"), [(200, 3), (80, 3)])
+def test_an_id_is_never_broken(
+    width: int, lines: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", str(width))
+    event = "evt_" + "0" * 32
+    table(("event", "from", "text"), [(event, "bob@vps", "word " * 12)], empty="")
+    out = capsys.readouterr().out.splitlines()
+    assert len(out) == lines
+    assert any(event in line for line in out)
+    assert "word word" in out[-1]
 
 
 def test_init_makes_a_home_once(home: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -164,10 +193,15 @@ async def test_send_waits_and_says_when_it_stays_queued(node: "LocalNode") -> No
 
 
 async def test_refusals_and_nothing_found(node: "LocalNode") -> None:
+    code, event, _ = await command(node, "send", "gone", "x", "--as", "jen")
+    code, out, _ = await command(node, "incidents")
+    assert (code, "dead_letter" in out, event.strip() in out) == (Exit.OK, True, True)
     code, out, err = await command(node, "send", "bobb", "x", "--as", "jen")
     assert (code, out) == (Exit.REFUSED, "")
     assert "did you mean bob?" in err
     assert (await command(node, "trace", "evt_" + "0" * 32))[0] == Exit.NOTHING
+    assert (await command(node, "trace", "evt_nope"))[0] == Exit.USAGE
+    assert (await command(node, "invites", "revoke", "inv_nope"))[0] == Exit.NOTHING
     assert (await command(node, "reply", "evt_" + "0" * 32, "x", "--as", "bob"))[0] == Exit.NOTHING
     node.home.token(node.reader.agents()[0].name).write_text("gwt_wrong\n")
     assert (await command(node, "inbox", "--as", "bob"))[0] == Exit.REFUSED
@@ -180,6 +214,7 @@ async def test_reads_have_a_json_form_and_one_for_people(node: "LocalNode") -> N
         ["agents"],
         ["invites", "list"],
         ["dead", "list"],
+        ["incidents"],
         ["inbox", "--as", "jen"],
     )
     answers = await asyncio.gather(*(command(node, *words, "--json") for words in reads))
