@@ -141,7 +141,7 @@ def _tokens(home: Home) -> Iterator[Finding]:
     files = sorted(home.agents.glob("*.token")) if home.agents.is_dir() else []
     for file in files:
         read_private(file)
-    yield Finding("tokens", Level.OK, f"{len(files)} of agents, all private")
+    yield Finding("tokens", Level.OK, f"tokens of agents: {len(files)}, all private")
 
 
 def _socket(home: Home) -> Iterator[Finding]:
