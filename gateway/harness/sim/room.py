@@ -26,6 +26,8 @@ Stored = dict[tuple[str, str], str]
 """The newest record of each key, as the room's database keeps it."""
 
 _Said = list[tuple[str, str, str]]
+_GATHER_S = 0.05
+"""News of so long go out together."""
 _decode = msgspec.json.Decoder(_Said).decode
 
 STATE_MAPS = frozenset({RoomMap.NODES, RoomMap.ADMISSIONS, RoomMap.AGENTS})
@@ -81,6 +83,9 @@ class SimRoom:
         raise _PeerLeft(GONE.reason)
 
     def _take(self, room_map: str, key: str, text: str, source: int | None) -> bool:
+        peer = self._peers.get(source or 0)
+        if peer is not None and peer[0].get((room_map, key)) == text:
+            del peer[0][room_map, key]  # it told us first: the two need not cross
         if self._stored.get((room_map, key)) == text or self._index.offer(room_map, key, text) is None:
             return False
         best = self._index.record(RoomMap(room_map), key)
@@ -100,6 +105,7 @@ class _PeerLeft(ConnectionError):
 async def _talk(wanted: Stored, stirred: asyncio.Event, send: Send) -> None:
     while True:
         await stirred.wait()
+        await asyncio.sleep(_GATHER_S)
         stirred.clear()
         said: _Said = [(*name, text) for name, text in wanted.items()]
         wanted.clear()
