@@ -43,7 +43,8 @@ def demo(
 ) -> int:
     """Run three gateways on this machine, let agents talk, kill one, and judge it all.
 
-    Exit code 0 means that every promise was kept, by the journals and by the Spark report.
+    Every conversation, yours too, gets a burst of 120 messages around the kill and one of each kind of
+    trouble. Exit code 0 means that every promise was kept, by the journals and by the Spark report.
     """
     from gateway.demo.options import Options
     from gateway.demo.run import run

@@ -11,7 +11,10 @@ from outbox.errors import CallerError
 
 
 class InvalidConversation(CallerError):
-    """A conversation file cannot be played; ``line`` is 1 for its first line, 0 for the file as a whole."""
+    """The conversation file cannot be played.
+
+    ``line`` is 1 for its first line, 0 for the file as a whole.
+    """
 
     code = "invalid_conversation"
 
