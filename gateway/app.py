@@ -44,6 +44,8 @@ from gateway.serving.servers import make_server, quieten, serve
 from gateway.serving.sockets import bind_unix, listen_tcp
 from gateway.telemetry import start_logging
 from gateway.tokens import TokenTable, admin_hash
+from outbox.errors import MeshError
+from outbox.groups import first_of
 from outbox.journal import Journal
 from outbox.lock import HomeLock
 from outbox.reader import JournalReader
@@ -228,5 +230,12 @@ async def _main(home: Home, config: Config, clock: Clock, ready: Callable[[Gatew
         await gateway.run(ready)
     except asyncio.CancelledError:
         log.info("gateway.stopped")
+    except BaseExceptionGroup as group:
+        failures, bugs = group.split(MeshError)
+        if failures is None or bugs is not None:
+            raise
+        failure = first_of(failures)
+        log.error("gateway.failed", code=failure.code, why=str(failure), hint=failure.hint)  # noqa: TRY400 - no bug
+        raise failure from None
     finally:
         await gateway.close()

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import uvicorn
 from starlette.types import ASGIApp
 
+from gateway.errors import HomeError
 from gateway.limits import PING_EVERY_S
 from gateway.serving.http_protocol import HttpProtocol
 from gateway.serving.limits import GRACE_S
@@ -22,6 +23,12 @@ class Server(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         """Leave signal handlers alone: several servers share this process."""
         yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to listen. Raises HomeError: uvloop drops a socket that cannot, and says nothing."""
+        await super().startup(sockets)
+        if not all(listening for server in self.servers for listening in server.sockets):
+            raise HomeError("the system does not let this gateway listen", hint="start it again; see the log")
 
     async def main_loop(self) -> None:
         """Run until cancelled: then open connections are closed in order, within ``GRACE_S``."""

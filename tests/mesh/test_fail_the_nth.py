@@ -7,6 +7,7 @@ nothing is done twice. ``strace`` makes the calls fail, from the first instructi
 
 import asyncio
 import contextlib
+import itertools
 import shutil
 import sys
 from collections.abc import Iterator
@@ -15,10 +16,12 @@ from pathlib import Path
 
 import pytest
 
+from gateway.errors import Denied, TimedOut, Unreachable
 from gateway.judging.witness import Witness
 from tests.mesh.acting import at_work, rest, send
+from tests.mesh.conftest import MakeNode
 from tests.mesh.judging import faults
-from tests.mesh.processes import LOOK_EVERY_S, Node
+from tests.mesh.processes import DEATH_WITHIN_S, LOOK_EVERY_S, Node
 
 MESSAGES = 4
 """Of each side and run."""
@@ -60,11 +63,10 @@ FAILURES = (
     Failure("openat", "EIO", FILES),
     Failure("openat", "EMFILE", FILES),
     Failure("ftruncate", "EIO"),
-    Failure("rename,renameat,renameat2", "EIO"),
     Failure("unlink,unlinkat", "EIO"),
     Failure("write,writev", "ENOSPC", ("log/gateway.jsonl",)),
-    Failure("sendto,sendmsg", "ECONNRESET"),
-    Failure("recvfrom,recvmsg", "ECONNRESET"),
+    Failure("write,writev,sendto,sendmsg", "ECONNRESET"),
+    Failure("read,readv,recvfrom,recvmsg", "ECONNRESET"),
     Failure("accept4,accept", "ECONNABORTED"),
     Failure("accept4,accept", "EMFILE"),
     Failure("connect", "ECONNREFUSED"),
@@ -156,3 +158,35 @@ async def test_each_one(pair: tuple[Node, Node], mesh_dir: Path, failure: Failur
     if not traces():
         pytest.skip("strace is not installed")
     assert await survive(pair, failure, mesh_dir, failure.nth_max) >= 1
+
+
+@pytest.mark.parametrize(
+    ("failure", "nth", "says"),
+    [
+        (Failure("listen", "EADDRINUSE"), 2, "does not let this gateway listen"),
+        (Failure("fsync,fdatasync", "EIO", ("journal.db-wal",)), 12, "restart before trusting"),
+    ],
+    ids=["a listener", "the disk"],
+)
+async def test_what_cannot_go_on_ends_and_says_why(
+    make_node: MakeNode, mesh_dir: Path, failure: Failure, nth: int, says: str
+) -> None:
+    """uvloop drops a socket that cannot listen without a word: a gateway would run and answer nobody."""
+    if not traces():
+        pytest.skip("strace is not installed")
+    node = make_node("vps")
+    node.found()
+    node.start(tracer=failure.tracer(nth, node.home.root, mesh_dir / "strace.txt"))
+    async with asyncio.timeout(DEATH_WITHIN_S):
+        for number in itertools.count():
+            if not node.running:
+                break
+            with contextlib.suppress(Unreachable, TimedOut, Denied):
+                await node.add_agents(f"agent-{number}")
+            await asyncio.sleep(LOOK_EVERY_S)
+    assert node.process is not None
+    assert node.process.returncode == 1
+    what, _, to_do = node.tail().splitlines()[-3:]
+    assert what.startswith("gateway: ")
+    assert says in what + to_do
+    assert "gateway.failed" in node.log()

@@ -31,6 +31,7 @@ from gateway.judging.evidence import read_mesh
 from gateway.judging.faults import Fault
 from gateway.judging.witness import Witness
 from outbox.errors import MeshError
+from outbox.groups import first_of
 from outbox.ids import NodeId
 
 
@@ -76,7 +77,7 @@ class Harness:
             failures, others = errors.split(MeshError)
             if failures is None or others is not None:
                 raise
-            raise _first(failures) from None
+            raise first_of(failures) from None
         finally:
             self._log.flush()
         faults = judge(case)
@@ -205,9 +206,3 @@ class Harness:
 
 async def _all_done(tasks: Sequence[asyncio.Task[None]]) -> bool:
     return all(task.done() for task in tasks)
-
-
-def _first(errors: BaseExceptionGroup[MeshError]) -> MeshError:
-    """The first error of a group, however deep: the others follow from it."""
-    found = errors.exceptions[0]
-    return _first(found) if isinstance(found, BaseExceptionGroup) else found

@@ -8,6 +8,7 @@ from gateway.judging.endings import check_agreement, check_settlements
 from gateway.judging.facts import NodeFacts
 from gateway.judging.faults import Fault, FaultKind
 from gateway.judging.invariants import check_all
+from outbox.kinds import Kind
 
 
 def judge(case: Case) -> tuple[Fault, ...]:
@@ -20,6 +21,7 @@ def judge(case: Case) -> tuple[Fault, ...]:
         *(fault for mark in case.marks for fault in check_mark(mark, case.mesh[mark.node])),
         *check_all(case.mesh, case.account),
         *check_settlements(case.mesh, case.account),
+        *_unasked(case),
         *check_agreement(case.mesh, brief),
     )
 
@@ -44,6 +46,17 @@ def _unfinished(case: Case) -> Iterator[Fault]:
         yield Fault(FaultKind.REFUSED, refusal.key, f"{refusal.code}: {refusal.what}")
     if case.rooms_differ:
         yield Fault(FaultKind.ROOM, "state room", case.rooms_differ)
+
+
+def _unasked(case: Case) -> Iterator[Fault]:
+    """I1: no message stands in an outbox that nobody was told of; each line insists until it is told."""
+    if case.unanswered:
+        return
+    told = {promise.event_id for promise in case.account.promises}
+    for node, facts in case.mesh.items():
+        for row in facts.deliveries.values():
+            if row.kind == Kind.MESSAGE and row.event_id not in told:
+                yield Fault(FaultKind.OUTBOX, row.event_id, f"{node} has it twice or for nobody")
 
 
 def _crashes(case: Case) -> Iterator[Fault]:

@@ -60,6 +60,13 @@ def test_something_from_outside_is_found():
     assert FaultKind.ADMISSION in kinds(good(mesh=facts))
 
 
+def test_a_message_that_nobody_was_told_of_is_found():
+    promises = tuple(one for one in good().account.promises if one.event_id != FAILING)
+    account = replace(good().account, promises=promises)
+    assert kinds(good(account=account)) == [FaultKind.OUTBOX]
+    assert kinds(good(account=account, unanswered=1)) == [FaultKind.UNFINISHED]
+
+
 def test_only_brief_messages_may_be_dead():
     facts = good().mesh
     dead = replace(
