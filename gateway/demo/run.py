@@ -109,8 +109,14 @@ class Demo:
             raise first_of(failures) from None
         finally:
             if not kept:
-                progress.begin("stop the gateways")
-                await self.mesh.stop()
+                await self._stop(progress)
+
+    async def _stop(self, progress: Progress) -> None:
+        """They are stopped even when nobody can be told: a closed pipe is no reason to leave them."""
+        try:
+            progress.begin("stop the gateways")
+        finally:
+            await self.mesh.stop()
 
     async def _prepare(self, progress: Progress) -> None:
         names, homes = self._extras.names, self._extras.homes

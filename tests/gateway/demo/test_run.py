@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from outbox.lock import HomeLock
+
 CHAT = [
     {"from": "ann@vps", "to": "ben@lab", "text": "Is the lab open? مرحبا 👋", "at_ms": 0},
     {"from": "ben", "to": "ann", "text": "Until six. " + "long " * 4_000, "at_ms": 900, "reply_to": 1},
@@ -74,6 +76,25 @@ def test_a_bad_line_is_named_before_anything_starts(tmp_path, chat):
     assert done.returncode != 0
     assert f"line {len(CHAT) + 1}: " in done.stderr
     assert not (tmp_path / "demo").exists()
+
+
+@pytest.mark.timeout(60)
+def test_no_gateway_outlives_a_reader_who_went_away(tmp_path, chat):
+    place = tmp_path / "demo"
+    with subprocess.Popen(
+        [sys.executable, "-m", "gateway", "demo", "--messages", chat, "--dir", place, "--no-report"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    ) as running:
+        assert running.stderr is not None
+        for line in running.stderr:
+            if b"all links up" in line:
+                break
+        running.stderr.close()
+        running.wait(timeout=50)
+    for node in ("vps", "mbp", "lab"):
+        with HomeLock(place / node / "lock"):
+            assert (place / node / "journal.db").exists()
 
 
 def test_without_java_it_says_so_at_once(tmp_path, chat):
