@@ -162,7 +162,7 @@ class KeyFileUnsafe(WorldError):
 
 
 class KeyFileDamaged(WorldError):
-    """A key file does not hold the key that its name says."""
+    """A key file is missing, or does not hold the key that its name says."""
 
     code = "key_file_damaged"
     retryable = False

@@ -48,6 +48,13 @@ class Keyring:
         """The node's key; made at the first call. Raises KeyFileUnsafe, KeyFileDamaged, StorageFailed."""
         return SigningKey(self._get(KeyName.NODE, entropy))
 
+    def kept_node_key(self) -> SigningKey:
+        """The key of a node that has signed something: a lost one is not made anew. Raises as node_key."""
+        raw = self._read(KeyName.NODE)
+        if raw is None:
+            raise KeyFileDamaged(f"{self._path(KeyName.NODE)} is missing", hint="restore keys/ from a backup")
+        return SigningKey(raw)
+
     def nonce_key(self, entropy: Entropy) -> bytes:
         """The 32 bytes that nonces are sealed with; made at the first call. Raises as node_key."""
         return self._get(KeyName.NONCE, entropy)

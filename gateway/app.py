@@ -70,7 +70,7 @@ class Gateway:
         self._home, self._config, self._clock = home, config, clock
         self._started_at_ms = clock.wall_ms()
         keyring = Keyring(home.keys)
-        self._key = keyring.node_key(clock.entropy)
+        self._key = keyring.kept_node_key()
         self._journal = Journal.open(home.journal)
         self._stack.callback(self._journal.close)
         self._journal.verify_tail(self._key.public.verify)

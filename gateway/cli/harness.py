@@ -75,8 +75,8 @@ def sim(
     default="all",
     show_default=True,
     metavar="all|none|LIST",
-    help="Classes by comma: kill, stop, partition, oneway, flap, slow, diskfull, slowfsync, failfsync, clock, "
-    "storm, seedloss.",
+    help="Classes by comma: kill, stop, partition, oneway, flap, slow, diskfull, slowfsync, failfsync, "
+    "clock, storm, seedloss.",
 )
 @click.option(
     "--rate",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from gateway.errors import HomeError, Unreachable
+from gateway.errors import Unreachable
 
 if TYPE_CHECKING:
     from auth.keys import SigningKey
@@ -88,13 +88,10 @@ def ask_as(
 
 def node_key(home: "Home") -> "SigningKey":
     """The key of a home that has one; none is made. Raises HomeError and the keyring's errors."""
-    from auth.keyring import KeyName, Keyring
-    from gateway.clock import Clock
+    from auth.keyring import Keyring
 
     home.check()
-    if not (home.keys / f"{KeyName.NODE}.key").exists():
-        raise HomeError(f"{home.root} has no node key", hint="restore keys/ from a backup")
-    return Keyring(home.keys).node_key(Clock().entropy)
+    return Keyring(home.keys).kept_node_key()
 
 
 def wait(work: Coroutine[Any, Any, _Result]) -> _Result:

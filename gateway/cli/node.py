@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gateway.cli.homes import current_home, node_key, wait
+from gateway.cli.homes import current_home, wait
 from gateway.cli.options import as_json
 from gateway.cli.output import emit_json, note
 
@@ -147,7 +147,6 @@ def run(context: click.Context, *, port: int | None, local_port: int | None, log
     from gateway.config import load
 
     home = current_home(context)
-    node_key(home)  # a home that lost its key must not be given another one
     flags = {"listen.port": port, "local.port": local_port, "log.level": log_level}
     loaded = load(home.config, os.environ, flags)
     run_gateway(home, loaded.config, Clock(), lambda gateway: _ready(home, gateway))

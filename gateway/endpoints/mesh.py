@@ -10,7 +10,8 @@ from gateway.endpoints.answers import json
 from gateway.endpoints.bodies import NoQuery
 from gateway.endpoints.desk import LocalDesk
 from gateway.endpoints.reading import query_of
-from outbox.ids import NodeId
+from outbox.ids import NodeId, Seq
+from stateroom.view import NodeView, View
 
 
 class Health(msgspec.Struct, frozen=True):
@@ -108,7 +109,15 @@ class MeshRoutes:
             last_seen_ms=node.last_seen_ms,
             link=None if name == here else link,
             endpoints=node.endpoints,
-            head_seq=desk.runtime.feed.head.seq if name == here else node.head_seq,
+            head_seq=desk.runtime.feed.head.seq if name == here else _head_seq(view, node),
             read_seq=read.seq if read is not None else None,
             lag=desk.runtime.feed.head.seq - seen[1] if seen is not None and knows_us else None,
         )
+
+
+def _head_seq(view: View, node: NodeView) -> Seq:
+    """How far a node's outbox goes, by the latest of its own words: its record, or its cursors' head."""
+    said = view.cursors.get(node.node)
+    if said is None or said.head[0] != node.outbox_epoch:
+        return node.head_seq
+    return max(node.head_seq, said.head[1])

@@ -28,6 +28,16 @@ def test_a_key_is_made_once_and_found_again(keys: Path) -> None:
     assert (len(nonce_key), Keyring(keys).nonce_key(source)) == (32, nonce_key)
 
 
+def test_a_lost_node_key_is_not_made_anew_for_a_node_that_has_signed(keys: Path) -> None:
+    ring = Keyring(keys)
+    made = ring.node_key(entropy())
+    assert ring.kept_node_key().public == made.public
+    (keys / "node.key").unlink()
+    with pytest.raises(KeyFileDamaged, match="missing"):
+        ring.kept_node_key()
+    assert not (keys / "node.key").exists()
+
+
 def test_only_the_founder_has_a_root_key(keys: Path) -> None:
     ring = Keyring(keys)
     assert ring.root_key() is None

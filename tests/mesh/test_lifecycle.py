@@ -116,3 +116,18 @@ async def test_a_signal_ends_it_in_order(pair: tuple[Node, Node], number: signal
     vps.start()
     await vps.ready()
     await vps.linked("mbp")
+
+
+async def test_nodes_show_how_far_another_outbox_goes(pair: tuple[Node, Node]) -> None:
+    """The record of a node is renewed seldom; its cursors tell the head as it moves."""
+    vps, mbp = pair
+    async with mbp.client() as gateway:
+        for _ in range(3):
+            await gateway.agent("bob").send("ada", "hello")
+
+    async def known() -> bool:
+        async with vps.client() as gateway:
+            row = next(row for row in await gateway.nodes() if row.node == "mbp")
+        return row.head_seq >= 3
+
+    await until(known, 20, "the head of mbp is shown")

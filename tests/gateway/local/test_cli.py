@@ -106,7 +106,7 @@ def test_a_home_that_lost_its_key_is_not_given_another(home: Path, capfd: pytest
     assert main(["init", "vps", "--port", "0"]) == Exit.OK
     (home / "keys" / "node.key").unlink()
     assert main(["run"]) == Exit.FAILED
-    assert "has no node key" in capfd.readouterr().err
+    assert "node.key is missing" in capfd.readouterr().err
     assert not (home / "keys" / "node.key").exists()
 
 
