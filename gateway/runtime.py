@@ -203,6 +203,11 @@ class Runtime:
             self.storage_full = True
             log.error("storage.full", hint=error.hint)
         self._rebuild()
+        refused = {item.node for item in batch if isinstance(item, PageRead)}
+        # What follows a page that was not kept would leave a hole; the next link brings all of it again.
+        self._inputs = deque(
+            item for item in self._inputs if not (isinstance(item, PageRead) and item.node in refused)
+        )
         for item in batch:
             if isinstance(item, PageRead):
                 self._outlet().stream_broken(StreamBroken(item.node, error.code, str(error)))

@@ -164,6 +164,8 @@ class Link:
         mesh = self._local.identity.mesh
         check_signature(frame.page.checkpoint, mesh, self.peer, self._verify)
         crashpoint(CrashPoint.LINK_BEFORE_SUBMIT)
+        if self._ended.done():
+            return  # a page before this one was not kept: this one would leave a hole
         await self._local.runtime.tell(PageRead(self.peer, frame.page))
 
     def _want(self, frame: Want) -> None:
