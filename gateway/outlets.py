@@ -37,5 +37,6 @@ class GatewayOutlets:
         self._rooms.say_agent(changed.name, changed.owner_epoch, active=changed.active)
 
     def reset(self) -> None:
-        """All subscriptions are gone."""
+        """All subscriptions are gone, and what links have told."""
         self._turns.reset()
+        self._registry.reset()

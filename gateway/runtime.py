@@ -18,6 +18,7 @@ from gateway.engine.effects import (
     AgentChanged,
     Answer,
     Appended,
+    CaughtUp,
     CursorMoved,
     Effect,
     Handed,
@@ -230,6 +231,8 @@ class Runtime:
                     self.feed.push(effect.page)
                 case CursorMoved():
                     outlets.cursor_moved(effect)
+                case CaughtUp():
+                    log.debug("stream.caught_up", node=effect.node)
                 case StreamBroken():
                     outlets.stream_broken(effect)
                 case IncidentChanged():

@@ -118,6 +118,12 @@ class CursorMoved(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
     head: Head
 
 
+class CaughtUp(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
+    """Another node's outbox was read to the last head that any link had advertised."""
+
+    node: NodeId
+
+
 class StreamBroken(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
     """A page did not follow on: close that link, with the reason."""
 
@@ -136,4 +142,4 @@ class IncidentChanged(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
 
 
 Answer = Sent | Settled | Extended | Subscribed | AgentChanged | Ticketed | Admitted | Invited | Refused
-Effect = Answer | Handed | Appended | CursorMoved | StreamBroken | IncidentChanged
+Effect = Answer | Handed | Appended | CursorMoved | CaughtUp | StreamBroken | IncidentChanged

@@ -10,14 +10,17 @@ from typing import Protocol
 from gateway.courier.courier import Courier
 from gateway.courier.limits import CourierLimits
 from gateway.engine import answers, deliveries, receiver, sender
-from gateway.engine.effects import AgentChanged, Answer, Effect, Refused
+from gateway.engine.effects import AgentChanged, Answer, CaughtUp, Effect, Refused
 from gateway.engine.inputs import (
     AddAgent,
+    ClockMeasured,
     Exchange,
     Extend,
     Grant,
     Input,
     Invite,
+    LinkDown,
+    LinkUp,
     Nack,
     Now,
     PageRead,
@@ -33,6 +36,7 @@ from gateway.engine.inputs import (
     Upgrade,
     ViewChanged,
 )
+from gateway.engine.peers import Peers
 from gateway.engine.policy import Policy
 from gateway.engine.residents import Residents
 from gateway.engine.tick import Entropy, Tick
@@ -80,6 +84,7 @@ class Engine:
         for agent in self._residents.names():
             self._turns.open_inbox(agent)
         self._turns.load(store, now)
+        self._peers = Peers()
         self._view_is_new = True
 
     def apply(self, inputs: Iterable[Input], now: Now) -> list[Effect]:
@@ -87,7 +92,7 @@ class Engine:
 
         Raises WorldError branches from the store. Whatever is wrong with an input becomes its Refused.
         """
-        tick = Tick(now, self._store, self._view, self._identity, self._policy, self._entropy)
+        tick = Tick(now, self._store, self._view, self._identity, self._policy, self._entropy, self._peers)
         self._judge_held(tick)
         for item in inputs:
             self._input(tick, item)
@@ -119,6 +124,12 @@ class Engine:
             case PageRead():
                 receiver.read_page(tick, self._residents, self._turns, item)
                 deliveries.find_lost(tick, item.node)
+            case LinkUp():
+                self._peers.up(item, tick.store.cursors())
+            case LinkDown():
+                tick.effects += map(CaughtUp, self._peers.down(item.peer))
+            case ClockMeasured():
+                self._peers.measured(item)
             case ViewChanged():
                 self._see(tick, item.view)
             case Unsubscribe():

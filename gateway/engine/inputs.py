@@ -6,7 +6,7 @@
 import msgspec
 
 from outbox.chain import Page
-from outbox.ids import AgentId, EventId, NodeId
+from outbox.ids import AgentId, Epoch, EventId, NodeId, Seq
 from outbox.kinds import Outcome
 from stateroom.view import View
 
@@ -116,6 +116,37 @@ class PageRead(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
     page: Page
 
 
+class StreamHead(msgspec.Struct, frozen=True):
+    """How far a stream goes, as a link advertises it."""
+
+    node: NodeId
+    epoch: Epoch
+    seq: Seq
+
+
+class LinkUp(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
+    """A link with a peer is up, or says anew what it has: the head of each stream that it can bring."""
+
+    peer: NodeId
+    heads: tuple[StreamHead, ...]
+
+
+class LinkDown(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
+    """The last link with a peer is gone, and with it whatever it had advertised."""
+
+    peer: NodeId
+
+
+class ClockMeasured(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
+    """A peer's wall clock was compared with ours over a link."""
+
+    node: NodeId
+    offset_ms: int
+    """How far it is ahead of ours."""
+    within_ms: int
+    """Half of the round trip: the measurement may be wrong by so much."""
+
+
 class ViewChanged(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
     """The state room says something new."""
 
@@ -179,6 +210,9 @@ Input = (
     | AddAgent
     | RemoveAgent
     | PageRead
+    | LinkUp
+    | LinkDown
+    | ClockMeasured
     | ViewChanged
     | Exchange
     | Renew

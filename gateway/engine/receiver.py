@@ -6,7 +6,7 @@ cursor. So ``accepted`` is never seen before its row is on disk.
 
 from gateway.engine import acks
 from gateway.engine.deliveries import on_ack, on_reply
-from gateway.engine.effects import CursorMoved, StreamBroken
+from gateway.engine.effects import CaughtUp, CursorMoved, StreamBroken
 from gateway.engine.inputs import PageRead
 from gateway.engine.residents import Residents
 from gateway.engine.tick import Arrived, Tick, names
@@ -50,6 +50,8 @@ def read_page(tick: Tick, residents: Residents, turns: Turns, read: PageRead) ->
         _entry(tick, residents, turns, read, entry)
     tick.store.put_cursor(read.node, reached)
     tick.effects.append(CursorMoved(read.node, reached))
+    if tick.peers.moved(read.node, reached):
+        tick.effects.append(CaughtUp(read.node))
 
 
 def _entry(tick: Tick, residents: Residents, turns: Turns, read: PageRead, entry: Entry) -> None:

@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 
 from gateway.engine.effects import Appended, Effect, IncidentChanged
 from gateway.engine.inputs import Now
+from gateway.engine.peers import Peers
 from gateway.engine.policy import Policy
 from outbox.chain import Entry, Head, Page, Sign, extend, sign_checkpoint
 from outbox.envelope import EVERYONE, Event, Header, encode_event, encode_header, header_of
@@ -58,6 +59,7 @@ class Tick:
     identity: Identity
     policy: Policy
     entropy: Entropy
+    peers: Peers = field(default_factory=Peers)
     effects: list[Effect] = field(default_factory=list)
     entries: list[Entry] = field(default_factory=list)
     loopback: deque[Arrived] = field(default_factory=deque)

@@ -12,7 +12,7 @@ import structlog
 
 from gateway.clock import Clock
 from gateway.crashpoint import CrashPoint, crashpoint
-from gateway.engine.inputs import PageRead
+from gateway.engine.inputs import ClockMeasured, LinkDown, LinkUp, PageRead, StreamHead
 from gateway.limits import PING_EVERY_S
 from gateway.links.errors import LinkEnded, SocketClosed, VersionRefused
 from gateway.links.limits import LINK_STARTS_WITHIN_S
@@ -85,6 +85,7 @@ class Link:
         self._wanted: asyncio.Future[Want] = asyncio.get_running_loop().create_future()
         self._handled: Head | None = None
         self._handled_more = asyncio.Event()
+        self._up: LinkUp | None = None
         self._heard_ms = local.clock.mono_ms()
         self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -108,6 +109,15 @@ class Link:
         """The peer's outbox was committed here up to this head."""
         self._handled = head
         self._handled_more.set()
+
+    def remind(self) -> None:
+        """The engine was built anew: say again what the peer has advertised."""
+        if self._up is not None:
+            self._local.runtime.tell_now(self._up)
+
+    def gone(self) -> None:
+        """There is no link with this peer any more."""
+        self._local.runtime.tell_now(LinkDown(self.peer))
 
     def end(self, error: MeshError) -> None:
         """Close the link for this reason."""
@@ -154,7 +164,7 @@ class Link:
                 case Bye():
                     raise LinkEnded(f"{self.peer} closed the link: {frame.code}", hint=frame.hint)
                 case Have():
-                    log.debug("link.have", peer=self.peer, epoch=frame.epoch, seq=frame.seq)
+                    self._advertised(frame)
                 case Hello():
                     raise BadFrame("hello comes once")
 
@@ -167,6 +177,13 @@ class Link:
         if self._ended.done():
             return  # a page before this one was not kept: this one would leave a hole
         await self._local.runtime.tell(PageRead(self.peer, frame.page))
+
+    def _advertised(self, frame: Have) -> None:
+        if frame.node != self.peer:
+            raise BadFrame(f"{self.peer} has only its own outbox to offer")
+        head = StreamHead(frame.node, frame.epoch, Seq(frame.seq))
+        self._up = LinkUp(self.peer, (head,))
+        self._local.runtime.tell_now(self._up)
 
     def _want(self, frame: Want) -> None:
         if frame.node != self._local.identity.node or self._wanted.done():
@@ -218,6 +235,7 @@ class Link:
         clock = self._local.clock
         half_ms = (clock.mono_ms() - pong.at_ms) // 2
         self.clock_offset_ms = pong.time_ms + half_ms - clock.wall_ms()
+        self._local.runtime.tell_now(ClockMeasured(self.peer, self.clock_offset_ms, half_ms))
 
     async def _send(self, frame: Frame) -> None:
         await self._socket.send(encode(frame))

@@ -61,6 +61,7 @@ class Registry:
             if self._links.get(link.peer) is link:
                 del self._links[link.peer]
                 self._down_since_ms[link.peer] = self._clock.wall_ms()
+                link.gone()
             self._wake()
 
     def _dialler(self, link: Link) -> NodeId:
@@ -77,6 +78,11 @@ class Registry:
     def down_since_ms(self, peer: NodeId) -> int | None:
         """When the last link to a peer ended; None when there was none since the start."""
         return self._down_since_ms.get(peer)
+
+    def reset(self) -> None:
+        """The engine was built anew."""
+        for link in self._links.values():
+            link.remind()
 
     def cursor_moved(self, moved: CursorMoved) -> None:
         """Report what was handled to the peer whose outbox it is."""

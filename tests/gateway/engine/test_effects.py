@@ -10,6 +10,7 @@ from gateway.engine.effects import (
     AgentChanged,
     Answer,
     Appended,
+    CaughtUp,
     CursorMoved,
     Effect,
     Extended,
@@ -44,6 +45,7 @@ SAMPLES = [
     Handed("s", EVENT, "lease", 30_000, 1, resumed=False, body=b"\xff{}"),
     Appended(PAGE),
     CursorMoved("x", Head(EPOCH, 1, b"\xff")),
+    CaughtUp("x"),
     StreamBroken("x", "broken_chain", "what"),
     IncidentChanged("dead_letter", EVENT, open=True, detail="expired"),
 ]

@@ -7,11 +7,14 @@ import pytest
 
 from gateway.engine.inputs import (
     AddAgent,
+    ClockMeasured,
     Exchange,
     Extend,
     Grant,
     Input,
     Invite,
+    LinkDown,
+    LinkUp,
     Nack,
     Now,
     PageRead,
@@ -22,6 +25,7 @@ from gateway.engine.inputs import (
     RevokeInvite,
     Send,
     Settle,
+    StreamHead,
     Subscribe,
     Unsubscribe,
     Upgrade,
@@ -56,6 +60,9 @@ SAMPLES = [
     AddAgent(8, "ann", b"\xff" * 32),
     RemoveAgent(9, "ann"),
     PageRead("x", PAGE),
+    LinkUp("x", (StreamHead("y", EPOCH, 4),)),
+    LinkDown("x"),
+    ClockMeasured("x", -1_500, 20),
     ViewChanged(VIEW),
     Exchange(10, b"\xff", "::1"),
     Renew(11, b"\xff", "::1"),
@@ -81,7 +88,7 @@ def test_an_input_comes_back_as_it_went(sample: Input) -> None:
 
 def test_what_somebody_waits_for_has_a_number() -> None:
     others = set(get_args(Input)) - set(get_args(Request))
-    assert others == {Unsubscribe, PageRead, ViewChanged}
+    assert others == {Unsubscribe, PageRead, LinkUp, LinkDown, ClockMeasured, ViewChanged}
     assert all("req" in request.__struct_fields__ for request in get_args(Request))
 
 

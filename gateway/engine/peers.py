@@ -1,0 +1,68 @@
+"""What links have told of other nodes since this process began: memory, nothing that must survive it.
+
+A link that comes up advertises heads: how far each stream goes that can be read over it. Until a stream has
+been read that far it is *behind*: something that stands there already may cancel or replace what was read so
+far. A link that goes takes what it advertised with it, so nobody waits for a head that cannot be reached.
+"""
+
+from gateway.engine.inputs import ClockMeasured, LinkUp, StreamHead
+from outbox.chain import Head
+from outbox.ids import NodeId, epoch_ordinal
+
+
+class Peers:
+    """Heads that were advertised and not reached yet, and how wrong the clocks of others are."""
+
+    def __init__(self) -> None:
+        self._ahead: dict[NodeId, dict[NodeId, StreamHead]] = {}
+        """By stream and by the link's peer."""
+        self._clocks: dict[NodeId, ClockMeasured] = {}
+
+    def up(self, link: LinkUp, cursors: dict[NodeId, Head]) -> None:
+        """A link is up, or says again what it has; ``cursors`` tells how far each stream was read."""
+        self.down(link.peer)
+        for head in link.heads:
+            if not reached(cursors.get(head.node), head):
+                self._ahead.setdefault(head.node, {})[link.peer] = head
+
+    def down(self, peer: NodeId) -> list[NodeId]:
+        """A link is gone; the streams that nobody is known to be ahead in any more."""
+        freed = []
+        for node, heads in list(self._ahead.items()):
+            if heads.pop(peer, None) is not None and not heads:
+                del self._ahead[node]
+                freed.append(node)
+        return freed
+
+    def moved(self, node: NodeId, cursor: Head) -> bool:
+        """A stream was read up to here; whether that was the last head that it was behind."""
+        heads = self._ahead.get(node)
+        if heads is None:
+            return False
+        for peer in [peer for peer, head in heads.items() if reached(cursor, head)]:
+            del heads[peer]
+        if heads:
+            return False
+        del self._ahead[node]
+        return True
+
+    def is_behind(self, node: NodeId) -> bool:
+        """Whether more of a node's stream is known to exist and can be had now."""
+        return node in self._ahead
+
+    def measured(self, clock: ClockMeasured) -> None:
+        """A peer's clock was compared with ours."""
+        self._clocks[clock.node] = clock
+
+    def clock_offset_ms(self, node: NodeId) -> int:
+        """How far a node's clock is ahead of ours; 0 while nobody has measured it."""
+        known = self._clocks.get(node)
+        return 0 if known is None else known.offset_ms
+
+
+def reached(cursor: Head | None, head: StreamHead) -> bool:
+    """Whether a reader that stands at ``cursor`` has all that was advertised."""
+    if not head.seq:
+        return True
+    at = (0, 0) if cursor is None else (epoch_ordinal(cursor.epoch), cursor.seq)
+    return at >= (epoch_ordinal(head.epoch), head.seq)
