@@ -19,9 +19,11 @@ from gateway.crashpoint import CrashPoint, crashpoint
 from gateway.door import CURSORS_ROOM, STATE_ROOM
 from gateway.limits import CURSORS_EVERY_S, HEARTBEAT_S
 from outbox.chain import Head
+from outbox.forks import ForkProof
 from outbox.ids import AgentId, NodeId, epoch_ordinal
 from outbox.records import Identity, LocalAgent
 from stateroom.bodies import AdmissionBody, AgentBody, Body, CursorsBody, HeartbeatBody, NodeBody, RoomMap
+from stateroom.forks import fork_body, fork_key_of
 from stateroom.index import Index
 from stateroom.presence import Presence
 from stateroom.records import sign_record
@@ -54,7 +56,7 @@ class Rooms:
         self._shown: tuple[object, ...] = ()
         self._cursors: dict[NodeId, Head] = {}
         self._cursors_changed = asyncio.Event()
-        state = frozenset({RoomMap.NODES, RoomMap.ADMISSIONS, RoomMap.AGENTS})
+        state = frozenset({RoomMap.NODES, RoomMap.ADMISSIONS, RoomMap.AGENTS, RoomMap.FORKS})
         self.state = self._room(STATE_ROOM, state, self._presence)
         self.cursors = self._room(CURSORS_ROOM, frozenset({RoomMap.CURSORS}), None)
 
@@ -137,6 +139,12 @@ class Rooms:
         """The root's admission of this node."""
         self.state.put(RoomMap.ADMISSIONS, self._identity.node, record)
         self._changed()
+
+    def say_fork(self, proof: ForkProof) -> None:
+        """A node has written two histories; once told, nobody tells it again."""
+        key = fork_key_of(proof)
+        if self._index.record(RoomMap.FORKS, key) is None:
+            self._put(self.state, RoomMap.FORKS, key, fork_body(proof))
 
     def cursor_moved(self, source: NodeId, head: Head) -> None:
         """Another outbox was handled up to here; published at most once a second."""

@@ -7,6 +7,7 @@ map             key           body
 ``admissions``  node id       AdmissionBody: its key and role
 ``agents``      agent id      AgentBody: which node owns the agent
 ``cursors``     node id       CursorsBody: how far the node has read the others
+``forks``       node/epoch    ForkBody: proof that the node wrote two histories
 ``presence``    node id       HeartbeatBody; travels in awareness, never stored
 ==============  ============  ==================================================
 
@@ -19,7 +20,8 @@ from typing import Annotated, Literal
 import msgspec
 
 from outbox.errors import InvalidId
-from outbox.ids import Epoch, Seq, agent_id, node_id
+from outbox.ids import Epoch, NodeId, Seq, agent_id, epoch, node_id
+from outbox.limits import BATCH_ENTRIES_MAX
 from stateroom.limits import (
     CLOCK_MAX,
     CURSORS_MAX,
@@ -33,6 +35,9 @@ Count = Annotated[int, msgspec.Meta(ge=0, le=CLOCK_MAX)]
 Text = Annotated[str, msgspec.Meta(max_length=TEXT_CHARS_MAX)]
 Name = Annotated[str, msgspec.Meta(pattern=r"\A[a-z0-9][a-z0-9._-]{0,62}\Z")]
 EpochName = Annotated[str, msgspec.Meta(pattern=r"\A([0-9]{6}-[0-9a-f]{12})?\Z")]
+Digest = Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
+Signature = Annotated[bytes, msgspec.Meta(min_length=64, max_length=64)]
+Leaves = Annotated[bytes, msgspec.Meta(max_length=32 * BATCH_ENTRIES_MAX)]
 
 
 class RoomMap(StrEnum):
@@ -42,6 +47,7 @@ class RoomMap(StrEnum):
     ADMISSIONS = "admissions"
     AGENTS = "agents"
     CURSORS = "cursors"
+    FORKS = "forks"
     PRESENCE = "presence"
 
 
@@ -87,6 +93,25 @@ class CursorsBody(_Body, frozen=True, kw_only=True):
     head: tuple[EpochName, Count]
 
 
+class SignedHead(_Body, frozen=True, kw_only=True):
+    """A checkpoint; whose it is and of which epoch is in the record's key. Bytes are base64."""
+
+    seq: Annotated[int, msgspec.Meta(ge=1, le=CLOCK_MAX)]
+    hash: Digest
+    signature: Signature
+
+
+class ForkBody(_Body, frozen=True, kw_only=True):
+    """Anybody about a node that has signed two histories of one epoch: the body proves it."""
+
+    known: SignedHead
+    other: SignedHead
+    before: Digest
+    """The hash of the other history at the place of ``known``."""
+    leaves: Leaves = b""
+    """What follows there up to ``other``, 32 bytes an entry."""
+
+
 class HeartbeatBody(_Body, frozen=True, kw_only=True):
     """A node is alive."""
 
@@ -99,13 +124,14 @@ class HeartbeatBody(_Body, frozen=True, kw_only=True):
     """Hex digest of its index: a lasting difference means that replicas hold different content."""
 
 
-Body = NodeBody | AdmissionBody | AgentBody | CursorsBody | HeartbeatBody
+Body = NodeBody | AdmissionBody | AgentBody | CursorsBody | ForkBody | HeartbeatBody
 
 BODY_TYPES: dict[RoomMap, type[Body]] = {
     RoomMap.NODES: NodeBody,
     RoomMap.ADMISSIONS: AdmissionBody,
     RoomMap.AGENTS: AgentBody,
     RoomMap.CURSORS: CursorsBody,
+    RoomMap.FORKS: ForkBody,
     RoomMap.PRESENCE: HeartbeatBody,
 }
 
@@ -123,8 +149,21 @@ def check_key(room_map: RoomMap, key: str) -> None:
     """Raise InvalidId unless the key is a legal name for that map."""
     if room_map is RoomMap.AGENTS:
         agent_id(key)
+    elif room_map is RoomMap.FORKS:
+        parse_fork_key(key)
     elif node_id(key) == ROOT:
         raise InvalidId("node", key, suggestion="root-node")
+
+
+def fork_key(node: NodeId, of: Epoch) -> str:
+    """Where the fork of one epoch of a node stands."""
+    return f"{node}/{of}"
+
+
+def parse_fork_key(key: str) -> tuple[NodeId, Epoch]:
+    """The node and the epoch. Raises InvalidId."""
+    node, _, of = key.partition("/")
+    return node_id(node), epoch(of)
 
 
 def position(pair: tuple[str, int]) -> Position:

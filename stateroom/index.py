@@ -6,6 +6,8 @@ Any writer of a CRDT can write any key, so a value counts only as a signed recor
   admission the *root* signed with role ``seed``. The root's word goes before a seed's.
 - ``nodes/<node>``, ``cursors/<node>`` and heartbeats by that node, with its admitted key.
 - ``agents/<name>`` as ``stateroom.ownership`` says.
+- ``forks/<node>/<epoch>`` by anybody: it counts when it proves that the node's admitted key wrote two
+  histories. All proofs of one fork are alike, so the lowest is kept, and nobody gains by another one.
 
 Of the records that count for a key the highest ``(epoch, counter)`` is shown. The result is a function of the
 *set* of records offered, whatever their order: records whose signer is not admitted yet wait, and are judged
@@ -22,9 +24,16 @@ from outbox import base64url
 from outbox.ids import AgentId, MeshId, NodeId
 from stateroom.bodies import ROOT, AdmissionBody, CursorsBody, NodeBody, RoomMap
 from stateroom.errors import InvalidRecord
-from stateroom.limits import CANDIDATES_PER_KEY_MAX, HANDOVERS_MAX, KEYS_MAX, WAITING_MAX
+from stateroom.forks import accused
+from stateroom.limits import (
+    CANDIDATES_PER_KEY_MAX,
+    FORKS_PER_NODE_MAX,
+    HANDOVERS_MAX,
+    KEYS_MAX,
+    WAITING_MAX,
+)
 from stateroom.ownership import agent_body, may_ever_count, settle
-from stateroom.picture import Admitted, Seen, cursors_view, node_view, owner_view
+from stateroom.picture import Admitted, Seen, cursors_view, forks_view, node_view, owner_view
 from stateroom.records import Record, Verify, parse_record
 from stateroom.slot import Slot, SlotKey, dominated
 from stateroom.verdicts import Verdicts
@@ -134,6 +143,7 @@ class Index:
                 for record in self.records(RoomMap.CURSORS)
                 if isinstance(record.body, CursorsBody)
             },
+            forks=forks_view(self.records(RoomMap.FORKS)),
         )
 
     def _node_body(self, node: str) -> NodeBody | None:
@@ -173,6 +183,8 @@ class Index:
         """Add a candidate; False when it is held already or there is no room for it."""
         name = (record.map, record.key)
         slot = self._slots.get(name)
+        if record.map is RoomMap.FORKS and not self._may_tell(record, known=slot is not None):
+            return False
         if slot is None:
             if len(self._slots) >= KEYS_MAX:
                 self.rejects["index_full"] += 1
@@ -181,8 +193,16 @@ class Index:
         if record.text in slot.candidates:
             return False
         slot.candidates[record.text] = record
-        self._signed_by.setdefault(record.signer, set()).add(name)
+        self._signed_by.setdefault(_speaker(record), set()).add(name)
         return True
+
+    def _may_tell(self, record: Record, *, known: bool) -> bool:
+        """Whether a fork is worth keeping: what cannot be judged yet waits, what proves nothing does not."""
+        node = accused(record)
+        if node not in self._admitted:
+            return True
+        told = sum(name[0] is RoomMap.FORKS for name in self._signed_by.get(node, ()))
+        return self._holds(record) and (known or told < FORKS_PER_NODE_MAX)
 
     def _settle(self, name: SlotKey, changed: dict[SlotKey, None]) -> None:
         """Choose again for a key, and for all keys that an admission that changes thereby decides."""
@@ -209,11 +229,23 @@ class Index:
         if name[0] is RoomMap.AGENTS:
             slot.ownership = settle(valid, self._is_seed)
             slot.best = slot.ownership.shown if slot.ownership else None
+        elif name[0] is RoomMap.FORKS:
+            slot.best = min(valid, key=lambda record: record.rank, default=None)
+            self._keep_one_proof(name, slot)
         else:
             slot.best = max(valid, key=lambda record: (record.signer == ROOT, record.rank), default=None)
 
+    def _keep_one_proof(self, name: SlotKey, slot: Slot) -> None:
+        """What proves nothing goes, and with one proof all others."""
+        for record in list(slot.candidates.values()):
+            if record is not slot.best and (slot.best or accused(record) in self._admitted):
+                self._forget(name, slot, record)
+
     def _holds(self, record: Record) -> bool:
         """Whether the signature is by a key whose word counts for this kind of record now."""
+        if record.map is RoomMap.FORKS:
+            node = self._admitted.get(accused(record))
+            return node is not None and self._verdicts.holds(record, node.public_key)
         if record.signer == ROOT:
             return self._verdicts.holds(record, record.root_key)
         signer = self._admitted.get(record.signer)
@@ -256,10 +288,11 @@ class Index:
     def _forget(self, name: SlotKey, slot: Slot, record: Record) -> None:
         del slot.candidates[record.text]
         self._waiting.pop(record.text, None)
-        if all(other.signer != record.signer for other in slot.candidates.values()):
-            self._signed_by[record.signer].discard(name)
-            if not self._signed_by[record.signer]:
-                del self._signed_by[record.signer]
+        speaker = _speaker(record)
+        if all(_speaker(other) != speaker for other in slot.candidates.values()):
+            self._signed_by[speaker].discard(name)
+            if not self._signed_by[speaker]:
+                del self._signed_by[speaker]
 
     def _drop_if_empty(self, name: SlotKey) -> None:
         slot = self._slots.get(name)
@@ -268,6 +301,9 @@ class Index:
 
     def _count_reject(self, record: Record) -> None:
         if self._holds(record):
+            return
+        if record.map is RoomMap.FORKS:
+            self.rejects["no_proof" if accused(record) in self._admitted else "unknown_signer"] += 1
             return
         known = record.signer == ROOT or record.signer in self._admitted
         self.rejects["bad_signature" if known else "unknown_signer"] += 1
@@ -283,6 +319,11 @@ def _place(record: Record) -> tuple[str, RoomMap, str]:
     return (record.mesh, record.map, record.key)
 
 
+def _speaker(record: Record) -> str:
+    """Whose admission decides whether a record counts: its signer's, or of a fork the accused's."""
+    return accused(record) if record.map is RoomMap.FORKS else record.signer
+
+
 def _may_ever_count(record: Record) -> bool:
     match record.map:
         case RoomMap.NODES | RoomMap.CURSORS:
@@ -292,5 +333,7 @@ def _may_ever_count(record: Record) -> bool:
             return record.signer == ROOT or record.body.role == "member"
         case RoomMap.AGENTS:
             return may_ever_count(record)
+        case RoomMap.FORKS:
+            return True
         case RoomMap.PRESENCE:
             return False

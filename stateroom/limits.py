@@ -5,6 +5,12 @@
 RECORD_CHARS_MAX = 16 * 1024
 """One record as text. A cursors record of 100 nodes takes 6 KiB, everything else well below 1 KiB."""
 
+FORK_CHARS_MAX = 64 * 1024
+"""The record of a fork: it shows the hashes of up to a batch of entries. Only real forks have one."""
+
+FORKS_PER_NODE_MAX = 16
+"""Forked epochs of one node that the room tells of: whoever forks more is no more of a liar by that."""
+
 HANDOVERS_MAX = 8
 """Changes of owner that one agent record may prove, one inside the next; a seed's word needs no proof."""
 

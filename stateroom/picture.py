@@ -1,14 +1,16 @@
 """From records to the parts of a View."""
 
+from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
 
 from outbox.ids import AgentId, Epoch, NodeId, Seq
-from stateroom.bodies import CursorsBody, NodeBody, position
+from stateroom.bodies import CursorsBody, NodeBody, parse_fork_key, position
+from stateroom.forks import fork_body_of
 from stateroom.ownership import agent_body
 from stateroom.records import Record
-from stateroom.view import CursorsView, NodeView, OwnerView
+from stateroom.view import CursorsView, ForkView, NodeView, OwnerView
 
 
 class Admitted(msgspec.Struct, frozen=True):
@@ -59,3 +61,12 @@ def cursors_view(body: CursorsBody) -> CursorsView:
     """How far a node has read."""
     cursors = {NodeId(source): position(pair) for source, pair in body.cursors.items()}
     return CursorsView(cursors=cursors, head=position(body.head))
+
+
+def forks_view(records: Iterable[Record]) -> dict[NodeId, tuple[ForkView, ...]]:
+    """Which nodes have written twice, in order of their epochs."""
+    forks: dict[NodeId, list[ForkView]] = {}
+    for record in records:
+        node, epoch = parse_fork_key(record.key)
+        forks.setdefault(node, []).append(ForkView(epoch=epoch, seq=Seq(fork_body_of(record).known.seq)))
+    return {node: tuple(sorted(found, key=lambda fork: fork.epoch)) for node, found in sorted(forks.items())}

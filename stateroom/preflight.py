@@ -25,7 +25,7 @@ from collections.abc import Set as AbstractSet
 import msgspec
 
 from stateroom.errors import InvalidMessage, InvalidUpdate
-from stateroom.limits import KEY_BYTES_MAX, RECORD_CHARS_MAX, UPDATE_BYTES_MAX, YJS_CLOCK_MAX
+from stateroom.limits import FORK_CHARS_MAX, KEY_BYTES_MAX, UPDATE_BYTES_MAX, YJS_CLOCK_MAX
 from stateroom.varints import Reader
 
 _SKIP = 10
@@ -125,7 +125,7 @@ def _string(reader: Reader) -> int:
         raise InvalidUpdate("value_count")
     if reader.byte() != _STRING:
         raise InvalidUpdate("value_not_string")
-    reader.text(RECORD_CHARS_MAX)
+    reader.text(FORK_CHARS_MAX)
     return 1
 
 

@@ -33,12 +33,13 @@ from stateroom.bodies import (
     AdmissionBody,
     Body,
     Count,
+    ForkBody,
     Name,
     RoomMap,
     check_key,
 )
 from stateroom.errors import InvalidRecord
-from stateroom.limits import RECORD_CHARS_MAX
+from stateroom.limits import FORK_CHARS_MAX, RECORD_CHARS_MAX
 
 Sign = Callable[[bytes], bytes]
 """Ed25519: message to 64 bytes of signature, by the key of this node."""
@@ -110,7 +111,7 @@ def sign_record(
 
 def parse_record(text: str) -> Record:
     """Read a record, strictly, without judging its signature. Raises InvalidRecord."""
-    if len(text) > RECORD_CHARS_MAX:
+    if len(text) > FORK_CHARS_MAX:
         raise InvalidRecord("size")
     if not text.isascii() or not text.startswith(_HEADER) or text.count(".") != 2:
         raise InvalidRecord("form")
@@ -118,6 +119,8 @@ def parse_record(text: str) -> Record:
     if len(_decode(signature)) != 64:
         raise InvalidRecord("signature_length")
     claims = _claims(_decode(payload))
+    if len(text) > RECORD_CHARS_MAX and claims.map is not RoomMap.FORKS:
+        raise InvalidRecord("size")
     return Record(
         text=text,
         mesh=MeshId(claims.mesh),
@@ -167,6 +170,8 @@ def _body(claims: _Claims) -> Body | None:
         raise InvalidRecord("body") from None
     if msgspec.json.encode(body) != raw:
         raise InvalidRecord("not_canonical")
+    if isinstance(body, ForkBody) and len(body.leaves) % 32:
+        raise InvalidRecord("leaves")
     if isinstance(body, AdmissionBody) and len(_decode(body.public_key)) != 32:
         raise InvalidRecord("public_key")
     return body

@@ -33,6 +33,8 @@ def dominated(valid: Sequence[Record]) -> list[Record]:
 
 
 def _standing(record: Record) -> tuple[str, str, int]:
+    if record.map is RoomMap.FORKS:
+        return (record.text, "", 0)  # none makes another one useless: they are proofs, not statements
     if record.map is RoomMap.AGENTS:
         body = agent_body(record)
         return (record.signer, body.owner, body.owner_epoch)

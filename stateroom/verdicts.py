@@ -2,6 +2,8 @@
 
 import hashlib
 
+from stateroom.bodies import RoomMap
+from stateroom.forks import verify_fork
 from stateroom.limits import VERDICTS_MAX
 from stateroom.records import Record, Verify, verify_record
 
@@ -14,11 +16,12 @@ class Verdicts:
         self._known: dict[bytes, bool] = {}
 
     def holds(self, record: Record, public_key: bytes) -> bool:
-        """Whether this key signed this record."""
+        """Whether this key signed this record; of a fork's, whether it proves that this key wrote twice."""
         name = hashlib.sha256(public_key + record.text.encode()).digest()
         known = self._known.get(name)
         if known is None:
-            known = self._known[name] = verify_record(record, public_key, self._verify)
+            judge = verify_fork if record.map is RoomMap.FORKS else verify_record
+            known = self._known[name] = judge(record, public_key, self._verify)
             if len(self._known) > VERDICTS_MAX:
                 del self._known[next(iter(self._known))]
         return known

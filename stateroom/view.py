@@ -48,6 +48,14 @@ class CursorsView(msgspec.Struct, frozen=True, kw_only=True):
     head: Position
 
 
+class ForkView(msgspec.Struct, frozen=True, kw_only=True):
+    """A node has provably signed two histories of one epoch: nobody reads that epoch any further."""
+
+    epoch: Epoch
+    seq: Seq
+    """A place at which the two disagree; they may have parted before."""
+
+
 class View(msgspec.Struct, frozen=True, kw_only=True):
     """The mesh as this node knows it. A higher version is a later picture of the same process."""
 
@@ -57,6 +65,8 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     agents: dict[AgentId, OwnerView]
     """Every agent ever seen, removed ones too."""
     cursors: dict[NodeId, CursorsView]
+    forks: dict[NodeId, tuple[ForkView, ...]] = msgspec.field(default_factory=dict)
+    """Proven forks by node, in order of their epochs."""
 
     def node(self, node: NodeId) -> NodeView | None:
         """An admitted node."""
@@ -80,6 +90,10 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
         """How far ``reader`` says it has read the outbox of ``source``."""
         found = self.cursors.get(reader)
         return found.cursors.get(source) if found is not None else None
+
+    def forked(self, node: NodeId, epoch: Epoch) -> bool:
+        """Whether a node has provably written two histories of this epoch."""
+        return any(fork.epoch == epoch for fork in self.forks.get(node, ()))
 
     def peers(self, self_id: NodeId) -> list[NodeView]:
         """All admitted nodes but ourselves, by name."""

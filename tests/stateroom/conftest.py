@@ -14,16 +14,21 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from outbox import base64url
+from outbox.chain import Checkpoint, Head, sign_checkpoint
+from outbox.forks import ForkProof, fold
+from outbox.ids import Epoch, NodeId, Seq
 from stateroom.bodies import (
     ROOT,
     AdmissionBody,
     AgentBody,
     Body,
     CursorsBody,
+    ForkBody,
     HeartbeatBody,
     NodeBody,
     RoomMap,
 )
+from stateroom.forks import fork_body, fork_key_of
 from stateroom.index import Index
 from stateroom.outflow import Closed
 from stateroom.pace import Pace
@@ -118,6 +123,28 @@ class Mesh:
         return self.record(
             RoomMap.CURSORS, node, node, CursorsBody(cursors=cursors, head=(EPOCH, 7)), **options
         )
+
+    def fork(
+        self, node: str, *, known: int = 5, leaves: int = 2, epoch: str = EPOCH, other: str = "b"
+    ) -> ForkProof:
+        """A node has signed ``known`` of one history and, further on, another one."""
+        branch = hashlib.sha256(f"{node} {other}".encode()).digest()
+        after = tuple(hashlib.sha256(bytes([n % 256, n // 256])).digest() for n in range(leaves))
+        return ForkProof(
+            self.checkpoint(node, epoch, known, hashlib.sha256(node.encode()).digest()),
+            self.checkpoint(node, epoch, known + leaves, fold(branch, after)),
+            branch,
+            after,
+        )
+
+    def checkpoint(self, node: str, epoch: str, seq: int, digest: bytes) -> Checkpoint:
+        head = Head(Epoch(epoch), Seq(seq), digest)
+        return sign_checkpoint(self.id, NodeId(node), head, private_key(node).sign)
+
+    def fork_record(
+        self, proof: ForkProof, by: str, *, body: ForkBody | None = None, key: str = "", **options: object
+    ) -> str:
+        return self.record(RoomMap.FORKS, key or fork_key_of(proof), by, body or fork_body(proof), **options)
 
     def heartbeat(self, node: str, at_ms: int, **options: object) -> str:
         return self.record(RoomMap.PRESENCE, node, node, HeartbeatBody(at_ms=at_ms), counter=at_ms, **options)

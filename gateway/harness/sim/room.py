@@ -30,7 +30,7 @@ _GATHER_S = 0.05
 """News of so long go out together."""
 _decode = msgspec.json.Decoder(_Said).decode
 
-STATE_MAPS = frozenset({RoomMap.NODES, RoomMap.ADMISSIONS, RoomMap.AGENTS})
+STATE_MAPS = frozenset({RoomMap.NODES, RoomMap.ADMISSIONS, RoomMap.AGENTS, RoomMap.FORKS})
 CURSORS_MAPS = frozenset({RoomMap.CURSORS})
 
 
