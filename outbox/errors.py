@@ -9,6 +9,7 @@
     │   ├── TooLarge               too_large
     │   ├── UnknownRecipient       unknown_recipient
     │   ├── IdempotencyConflict    idempotency_conflict
+    │   ├── AmbiguousEvent         ambiguous_event
     │   ├── HopLimit               hop_limit
     │   ├── NameTaken              name_taken
     │   ├── NotFound               not_found
@@ -31,6 +32,7 @@
 whether the same call may succeed later. Higher packages add their own branches below these kinds.
 """
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 
@@ -90,6 +92,16 @@ class IdempotencyConflict(CallerError):
     """The idempotency key was used before for another request."""
 
     code = "idempotency_conflict"
+
+
+class AmbiguousEvent(CallerError):
+    """Several nodes sent the agent an event under this id, and the answer does not say which one it means."""
+
+    code = "ambiguous_event"
+
+    def __init__(self, event: str, sources: Sequence[str]) -> None:
+        hint = "answer with the lease id of the turn; ids are stolen, tell who runs the mesh"
+        super().__init__(f"{event} came from {', '.join(sources)}", hint=hint)
 
 
 class HopLimit(CallerError):

@@ -133,7 +133,7 @@ class OutboxRow(NamedTuple):
 
 
 DELIVERIES = Table("deliveries", Delivery, ("event_id",))
-RECEIVED = Table("received", Received, ("event_id",))
+RECEIVED = Table("received", Received, ("source", "event_id"))
 CURSORS = Table("cursors", Cursor, ("source",))
 REMEMBERED = Table("remembered", Remembered, ("agent", "key"))
 QUARANTINED = Table("quarantined", Quarantined, ("source", "epoch", "seq"))

@@ -29,10 +29,11 @@ from gateway.client.turns import Turns
 from gateway.client.wire import Wire
 from gateway.clock import Clock
 from gateway.errors import TimedOut, Unreachable
-from outbox.ids import AgentId
+from outbox.ids import AgentId, EventId, NodeId
 from outbox.retry import full_jitter
 
 _Answer = TypeVar("_Answer")
+_Shown = tuple[NodeId, EventId]
 
 Level = Literal["accepted", "processed", "reply"]
 
@@ -172,7 +173,7 @@ class AgentClient:
         """Rows as they are accepted, for ever; what came while the gateway was away follows later."""
         newest = await self.inbox(done=True, limit=1)
         last = newest[-1].event_id if newest else None
-        shown: OrderedDict[str, None] = OrderedDict.fromkeys(row.event_id for row in newest)
+        shown: OrderedDict[_Shown, None] = OrderedDict.fromkeys(map(_name, newest))
         failures = 0
         while True:
             try:
@@ -217,10 +218,15 @@ def _payload(payload: object) -> object:
     return {"text": payload} if isinstance(payload, str) else payload
 
 
-def _new(row: InboxRow, shown: OrderedDict[str, None]) -> bool:
-    if row.event_id in shown:
+def _name(row: InboxRow) -> _Shown:
+    """Two nodes may send an event under the same id."""
+    return row.from_node, row.event_id
+
+
+def _new(row: InboxRow, shown: OrderedDict[_Shown, None]) -> bool:
+    if _name(row) in shown:
         return False
-    shown[row.event_id] = None
+    shown[_name(row)] = None
     while len(shown) > SEEN_MAX * 2:
         shown.popitem(last=False)
     return True

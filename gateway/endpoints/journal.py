@@ -109,9 +109,12 @@ class JournalRoutes:
 
     def _trace(self, event: EventId) -> EventTrace | None:
         reader = self._desk.reader
-        own = tuple((seq, decode_event(body)) for seq, body in reader.events_about(event))
-        delivery, received = reader.delivery(event), reader.received(event)
+        own = tuple((entry.seq, decode_event(entry.body)) for entry in reader.events_about(event))
         found: Event | None = next((entry for _, entry in own if entry.event_id == event), None)
+        delivery, rows = reader.delivery(event), reader.ledger(event)
+        if found is not None:  # an own event: what others sent under its id is another story
+            rows = [row for row in rows if row.source == self._desk.identity.node]
+        received = rows[0] if rows else None
         if found is None and received is not None:
             found = readable_event(received.body)
         if found is None:

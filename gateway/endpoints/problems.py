@@ -30,6 +30,7 @@ STATUS: dict[str, int] = {
     "unknown_recipient": 404,
     "unknown_stream": 404,
     "method_not_allowed": 405,
+    "ambiguous_event": 409,
     "conflict": 409,
     "idempotency_conflict": 409,
     "name_taken": 409,

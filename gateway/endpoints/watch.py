@@ -19,6 +19,7 @@ from gateway.endpoints.desk import LocalDesk
 from gateway.endpoints.guard import principal_of
 from gateway.endpoints.limits import SEND_WITHIN_S
 from gateway.endpoints.reading import query_of
+from gateway.engine.tick import names
 from outbox.chain import Entry, Head
 from outbox.envelope import Ack, decode_event, decode_header, decode_payload
 from outbox.ids import AgentId, Seq
@@ -70,8 +71,9 @@ class WatchRoute:
         header = decode_header(entry.header)
         if header.kind != Kind.ACK or header.corr_id is None:
             return None
-        row = self._desk.reader.received(header.corr_id)
-        if row is None or row.to_agent != agent:
+        rows = self._desk.reader.ledger(header.corr_id)
+        row = next((row for row in rows if row.to_agent == agent and names(header, row.source)), None)
+        if row is None:
             return None
         event = decode_event(entry.body)
         first = event.created_at == rfc3339(row.accepted_at_ms)

@@ -3,8 +3,8 @@
 from msgspec.structs import replace
 
 from gateway.engine.limits import ERROR_CHARS_MAX
-from gateway.engine.tick import Tick
-from outbox.envelope import Ack, Event, decode_event, decode_payload, encode_payload
+from gateway.engine.tick import Tick, names
+from outbox.envelope import Ack, Event, decode_event, decode_header, decode_payload, encode_payload
 from outbox.ids import EventId, NodeId, Seq
 from outbox.kinds import AckStatus, Kind, Outcome
 from outbox.records import Received, TurnState
@@ -41,15 +41,16 @@ def repeat(tick: Tick, row: Received) -> None:
     What this very tick has said is on its way and not repeated, and one tick repeats the ACKs of an event
     once: in an outbox (event id, attempt) is unique.
     """
-    if row.event_id in tick.repeated:
+    if (row.source, row.event_id) in tick.repeated:
         return
-    tick.repeated.add(row.event_id)
+    tick.repeated.add((row.source, row.event_id))
     first: dict[EventId, Seq] = {}
     latest: dict[EventId, Event] = {}
-    for seq, body in tick.store.events_about(row.event_id):
-        event = decode_event(body)
-        if event.kind == Kind.ACK and _holds(row, decode_payload(event, Ack)):
-            first.setdefault(event.event_id, seq)
+    for entry in tick.store.events_about(row.event_id):
+        event = decode_event(entry.body)
+        told = event.kind == Kind.ACK and names(decode_header(entry.header), row.source)
+        if told and _holds(row, decode_payload(event, Ack)):
+            first.setdefault(event.event_id, entry.seq)
             latest[event.event_id] = event
     for event in latest.values():
         trace = replace(

@@ -8,15 +8,17 @@ from gateway.engine.tick import Tick
 from gateway.engine.turns import Turns
 from gateway.routing import inbox_stream
 from outbox.envelope import decode_event
-from outbox.errors import InvalidEvent, NotFound
-from outbox.ids import AgentId, EventId
+from outbox.errors import AmbiguousEvent, InvalidEvent, NotFound
 from outbox.kinds import Outcome
 from outbox.records import Received, TurnState
 
 
 def settle(tick: Tick, turns: Turns, request: Settle) -> Settled:
-    """End a turn. The same end twice is no error. Raises NotFound, InvalidEvent, UnknownLease."""
-    row = _own(tick, request.agent, request.event_id)
+    """End a turn. The same end twice is no error.
+
+    Raises NotFound, AmbiguousEvent, InvalidEvent, UnknownLease.
+    """
+    row = _own(tick, request)
     if request.outcome is Outcome.REFUSED:
         raise InvalidEvent("a turn ends ok or failed; only a gateway refuses")
     if row.state is TurnState.DONE:
@@ -31,9 +33,9 @@ def settle(tick: Tick, turns: Turns, request: Settle) -> Settled:
 def reply(tick: Tick, turns: Turns, request: Reply, owner_epoch: int) -> Sent:
     """Answer an event; a turn that is still open is done with it, one that has ended stays as it ended.
 
-    Raises NotFound, UnknownLease and what ``sender.reply`` raises; then nothing was changed.
+    Raises NotFound, AmbiguousEvent, UnknownLease and what ``sender.reply`` raises; then nothing was changed.
     """
-    row = _own(tick, request.agent, request.event_id)
+    row = _own(tick, request)
     if row.state is not TurnState.DONE:
         _check_lease(turns, row, request.lease_id)
     sent = sender.reply(tick, request, decode_event(row.body), owner_epoch)
@@ -43,24 +45,37 @@ def reply(tick: Tick, turns: Turns, request: Reply, owner_epoch: int) -> Sent:
 
 
 def nack(tick: Tick, turns: Turns, request: Nack) -> Settled:
-    """Give a turn back. Raises NotFound, UnknownLease."""
-    row = _own(tick, request.agent, request.event_id)
+    """Give a turn back. Raises NotFound, AmbiguousEvent, UnknownLease."""
+    row = _own(tick, request)
     turns.give_back(tick, row, request.lease_id, request.delay_ms)
     return Settled(request.req, row.event_id, duplicate=False)
 
 
 def extend(tick: Tick, turns: Turns, request: Extend) -> Extended:
-    """Prolong a turn. Raises NotFound, UnknownLease."""
-    row = _own(tick, request.agent, request.event_id)
+    """Prolong a turn. Raises NotFound, AmbiguousEvent, UnknownLease."""
+    row = _own(tick, request)
     lease_ms = turns.prolong(tick, row, request.lease_id, request.lease_ms)
     return Extended(request.req, row.event_id, lease_ms)
 
 
-def _own(tick: Tick, agent: AgentId, event: EventId) -> Received:
-    row = tick.store.received(event)
-    if row is None or row.to_agent != agent:
+def _own(tick: Tick, request: Settle | Reply | Nack | Extend) -> Received:
+    """The agent's row of the event. Two nodes may have sent one under this id: then the lease tells which."""
+    agent, event = request.agent, request.event_id
+    rows = [row for row in tick.store.ledger(event) if row.to_agent == agent]
+    if not rows:
         raise NotFound(f"{event} is not in the inbox of {agent}", hint="list it with: gateway inbox --all")
-    return row
+    engageable = [row for row in rows if _engageable(row)] or rows[:1]
+    if len(engageable) == 1:
+        return engageable[0]
+    leased = [row for row in engageable if row.lease_id is not None and row.lease_id == request.lease_id]
+    if len(leased) != 1:
+        raise AmbiguousEvent(event, [row.source for row in engageable])
+    return leased[0]
+
+
+def _engageable(row: Received) -> bool:
+    """Whether the agent has, had or will get it: what is held or was refused was never the agent's."""
+    return row.state is not TurnState.HELD and row.outcome is not Outcome.REFUSED
 
 
 def _check_lease(turns: Turns, row: Received, lease_id: str | None) -> None:

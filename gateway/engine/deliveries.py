@@ -203,12 +203,12 @@ def _retry(tick: Tick, row: Delivery) -> None:
     if owner is None:
         tick.store.put_delivery(_schedule_retry(tick, row))
         return
-    first_seq, body = tick.store.events_about(row.event_id)[0]
-    first = decode_event(body)
+    entry = tick.store.events_about(row.event_id)[0]
+    first = decode_event(entry.body)
     trace = replace(
         first.trace,
         attempt=row.attempt + 1,
-        first_position=(tick.identity.epoch, first_seq),
+        first_position=(tick.identity.epoch, entry.seq),
         route_decision=Route(row.to_agent, owner.node, owner.owner_epoch).decision(),
     )
     tick.store.put_delivery(

@@ -1,15 +1,15 @@
 """Accepted events that wait for the state room to say who owns the agent that sent them."""
 
 from gateway.engine.limits import HELD_MAX
-from outbox.ids import AgentId, EventId
+from outbox.ids import AgentId
 
 
 class Held:
     """At most ``HELD_MAX`` events, by the agent that is said to have sent them, oldest first."""
 
     def __init__(self) -> None:
-        self._sender_of: dict[EventId, AgentId] = {}
-        self._by_sender: dict[AgentId, dict[EventId, None]] = {}
+        self._sender_of: dict[str, AgentId] = {}
+        self._by_sender: dict[AgentId, dict[str, None]] = {}
 
     def __bool__(self) -> bool:
         return bool(self._sender_of)
@@ -19,21 +19,21 @@ class Held:
         """Whether the next one is refused."""
         return len(self._sender_of) >= HELD_MAX
 
-    def add(self, event: EventId, sender: AgentId) -> None:
-        """Let an event wait."""
-        self._sender_of[event] = sender
-        self._by_sender.setdefault(sender, {})[event] = None
+    def add(self, turn: str, sender: AgentId) -> None:
+        """Let a turn (by ``turn_key``) wait."""
+        self._sender_of[turn] = sender
+        self._by_sender.setdefault(sender, {})[turn] = None
 
-    def drop(self, event: EventId) -> None:
+    def drop(self, turn: str) -> None:
         """It waits no longer; one that does not wait is fine."""
-        sender = self._sender_of.pop(event, None)
+        sender = self._sender_of.pop(turn, None)
         if sender is None:
             return
         waiting = self._by_sender[sender]
-        del waiting[event]
+        del waiting[turn]
         if not waiting:
             del self._by_sender[sender]
 
-    def events(self) -> list[EventId]:
+    def turns(self) -> list[str]:
         """All that wait, those of one sender together."""
-        return [event for waiting in self._by_sender.values() for event in waiting]
+        return [turn for waiting in self._by_sender.values() for turn in waiting]

@@ -91,11 +91,9 @@ def _deliverable(tick: Tick, residents: Residents, turns: Turns, arrived: Arrive
     if event.to_agent_id is None or event.source_agent_id is None:
         _quarantine_arrived(tick, arrived, "a deliverable event needs both agents")
         return
-    row = tick.store.received(event.event_id)
-    if row is not None and row.source == source:
+    row = tick.store.received(source, event.event_id)
+    if row is not None:
         acks.repeat(tick, row)  # the sender asks again: nothing is done twice
-    elif row is not None:
-        _quarantine_arrived(tick, arrived, f"the event id came before from {row.source}")
     elif (speaks := _standing(tick, arrived, event.source_agent_id)) is Standing.FOREIGN:
         _quarantine_arrived(tick, arrived, f"{event.source_agent_id} is not owned by {source}")
         acks.refuse(tick, source, event.event_id, "foreign_agent")
@@ -166,8 +164,8 @@ def _signal(tick: Tick, arrived: Arrived) -> None:
     signal = decode_payload(arrived.event, Signal)
     if signal.signal != "status_request" or signal.ref is None:
         return
-    row = tick.store.received(event_id(signal.ref))
-    if row is not None and row.source == arrived.source:
+    row = tick.store.received(arrived.source, event_id(signal.ref))
+    if row is not None:
         acks.repeat(tick, row)
 
 

@@ -63,8 +63,8 @@ class Tick:
     effects: list[Effect] = field(default_factory=list)
     entries: list[Entry] = field(default_factory=list)
     loopback: deque[Arrived] = field(default_factory=deque)
-    repeated: set[EventId] = field(default_factory=set)
-    """Events whose ACKs this tick has said again."""
+    repeated: set[tuple[NodeId, EventId]] = field(default_factory=set)
+    """Events, by their source, whose ACKs this tick has said again."""
     head: Head = field(init=False)
 
     def __post_init__(self) -> None:

@@ -14,6 +14,7 @@ from gateway.engine.effects import Handed, Subscribed
 from gateway.engine.held import Held
 from gateway.engine.inputs import Now, Subscribe
 from gateway.engine.tick import Tick
+from gateway.engine.turnkey import parse_turn_key, turn_key
 from gateway.routing import Standing, inbox_stream, standing
 from outbox.envelope import Event, decode_event
 from outbox.ids import AgentId, EventId, NodeId
@@ -69,13 +70,13 @@ class Turns:
         self._admit(row, event, now)
 
     def _admit(self, row: Received, event: Event, now: Now) -> None:
-        self._deadlines.set((_EXPIRES, row.event_id), row.expires_at_ms)
-        stream = inbox_stream(row.to_agent)
-        item = Item(row.event_id, row.priority, deliveries=row.delivery_count)
+        key, stream = turn_key(row), inbox_stream(row.to_agent)
+        self._deadlines.set((_EXPIRES, key), row.expires_at_ms)
+        item = Item(key, row.priority, deliveries=row.delivery_count)
         if row.state is TurnState.HELD:
             assert event.source_agent_id is not None
-            self._held.add(row.event_id, event.source_agent_id)
-            self._deadlines.set((_HOLD_ENDS, row.event_id), row.accepted_at_ms + self._hold_ms)
+            self._held.add(key, event.source_agent_id)
+            self._deadlines.set((_HOLD_ENDS, key), row.accepted_at_ms + self._hold_ms)
         elif row.state is TurnState.LEASED:
             assert row.lease_id is not None
             assert row.session is not None
@@ -90,9 +91,8 @@ class Turns:
 
     def release_held(self, tick: Tick) -> None:
         """Judge anew what waited for a record of its sender's owner."""
-        for event_id in self._held.events():
-            row = tick.store.received(event_id)
-            assert row is not None, "only ledger rows are held"
+        for key in self._held.turns():
+            row = self._row(tick, key)
             event = decode_event(row.body)
             assert event.source_agent_id is not None
             epoch = event.trace.source_owner_epoch
@@ -100,22 +100,25 @@ class Turns:
                 case Standing.OWNER:
                     self._let_go(tick, row)
                 case Standing.FOREIGN:
-                    tick.open_incident(FOREIGN_AGENT, event_id, f"{event.source_agent_id} at {row.source}")
+                    tick.open_incident(
+                        FOREIGN_AGENT, row.event_id, f"{event.source_agent_id} at {row.source}"
+                    )
                     self._end(tick, row, Outcome.REFUSED, FOREIGN_AGENT)
                 case _:
                     pass  # the record has not come yet
 
     def _let_go(self, tick: Tick, row: Received) -> None:
-        self._held.drop(row.event_id)
-        self._deadlines.cancel((_HOLD_ENDS, row.event_id))
+        key = turn_key(row)
+        self._held.drop(key)
+        self._deadlines.cancel((_HOLD_ENDS, key))
         tick.store.put_received(replace(row, state=TurnState.QUEUED))
-        item = Item(row.event_id, row.priority)
+        item = Item(key, row.priority)
         self._courier.readmit(inbox_stream(row.to_agent), item, tick.now.mono_ms)
 
     def cancel(self, tick: Tick, source: NodeId, event: EventId) -> None:
         """The sender gave up: what nobody holds yet is not engaged any more."""
-        row = tick.store.received(event)
-        if row is None or row.source != source or row.state is TurnState.DONE:
+        row = tick.store.received(source, event)
+        if row is None or row.state is TurnState.DONE:
             return
         if self.live_lease(row) is None:
             self._end(tick, row, Outcome.FAILED, "cancelled")
@@ -146,13 +149,13 @@ class Turns:
 
     def live_lease(self, row: Received) -> str | None:
         """The lease under which somebody holds the turn now."""
-        return self._courier.lease_of(inbox_stream(row.to_agent), row.event_id)
+        return self._courier.lease_of(inbox_stream(row.to_agent), turn_key(row))
 
     def finish(self, tick: Tick, row: Received, outcome: Outcome, error: str | None) -> None:
         """End the turn of a row whose lease was checked; the terminal ACK goes out with it."""
         live = self.live_lease(row)
         if live is not None:
-            self._courier.ack(inbox_stream(row.to_agent), row.event_id, live, None)
+            self._courier.ack(inbox_stream(row.to_agent), turn_key(row), live, None)
         if row.engaged_at_ms is None:
             row = replace(row, engaged_at_ms=tick.now.wall_ms, delivery_count=1)
         self._end(tick, row, outcome, acks.cut(error))
@@ -160,13 +163,13 @@ class Turns:
     def give_back(self, tick: Tick, row: Received, lease_id: str, delay_ms: int) -> None:
         """Queue a turn again, after a delay. Raises UnknownLease."""
         stream = inbox_stream(row.to_agent)
-        self._courier.nack(stream, row.event_id, lease_id, None, delay_ms, tick.now.mono_ms)
+        self._courier.nack(stream, turn_key(row), lease_id, None, delay_ms, tick.now.mono_ms)
         tick.store.put_received(replace(row, state=TurnState.QUEUED, lease_id=None, session=None))
 
     def prolong(self, tick: Tick, row: Received, lease_id: str, lease_ms: int) -> int:
         """Let the lease last this long from now; returns how long it lasts. Raises UnknownLease."""
         stream, now_ms = inbox_stream(row.to_agent), tick.now.mono_ms
-        return self._courier.extend(stream, row.event_id, lease_id, None, lease_ms, now_ms) - now_ms
+        return self._courier.extend(stream, turn_key(row), lease_id, None, lease_ms, now_ms) - now_ms
 
     # --- what time does
 
@@ -191,9 +194,9 @@ class Turns:
         handed = [self._hand(tick, hand) for hand in pumped.hand_overs]
         return all(handed)
 
-    def _row(self, tick: Tick, item_id: str) -> Received:
-        row = tick.store.received(EventId(item_id))
-        assert row is not None, "the courier deals only in ledger rows"
+    def _row(self, tick: Tick, key: str) -> Received:
+        row = tick.store.received(*parse_turn_key(key))
+        assert row is not None, "only ledger rows are turns"
         return row
 
     def _hand(self, tick: Tick, hand: HandOver) -> bool:
@@ -237,10 +240,11 @@ class Turns:
                 self._end(tick, row, Outcome.FAILED, "expired")
 
     def _end(self, tick: Tick, row: Received, outcome: Outcome, error: str | None) -> None:
-        self._held.drop(row.event_id)
-        self._courier.discard(inbox_stream(row.to_agent), row.event_id)
+        key = turn_key(row)
+        self._held.drop(key)
+        self._courier.discard(inbox_stream(row.to_agent), key)
         for what in (_EXPIRES, _HOLD_ENDS):
-            self._deadlines.cancel((what, row.event_id))
+            self._deadlines.cancel((what, key))
         done = replace(
             row,
             state=TurnState.DONE,

@@ -25,12 +25,12 @@ def read_node(home: Home, clock: Clock, events: Iterable[EventId] = ()) -> NodeF
     reader = JournalReader.open(home.journal)
     try:
         outbox, broken = _outbox(reader, verify)
-        rows = (reader.received(event) for event in events)
+        rows = [row for event in events for row in reader.ledger(event)]
         return NodeFacts(
             node=reader.identity().node,
             outbox=outbox,
             broken=broken,
-            received={row.event_id: row for row in rows if row is not None},
+            received={row.event_id: row for row in rows},
             deliveries={row.event_id: row for row in reader.deliveries(DeliveryState, _ALL)},
             cursors=reader.cursors(),
             incidents=tuple(reader.incidents(open_only=False)),

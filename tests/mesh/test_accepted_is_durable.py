@@ -23,9 +23,9 @@ ACCEPTED = {DeliveryState.ACCEPTED, DeliveryState.PROCESSED, DeliveryState.REPLI
 
 def on_disk(journal: JournalReader, event: EventId) -> bool:
     """Whether the receiver's journal has both the row and the ACK that speaks of it."""
-    if journal.received(event) is None:
+    if not journal.ledger(event):
         return False
-    answers = [decode_event(body) for _, body in journal.events_about(event)]
+    answers = [decode_event(entry.body) for entry in journal.events_about(event)]
     acks = [decode_payload(answer, Ack) for answer in answers if answer.kind == Kind.ACK]
     assert AckStatus.ACCEPTED in {ack.status for ack in acks}, "row and ACK come together"
     return True

@@ -61,7 +61,8 @@ def test_an_empty_store_stands_at_its_genesis(store: Store, world: Any) -> None:
     assert store.incidents(open_only=False) == []
     assert store.cursor(MBP) is None
     assert store.delivery(world.event(1)) is None
-    assert store.received(world.event(1)) is None
+    assert store.received(MBP, world.event(1)) is None
+    assert store.ledger(world.event(1)) == []
     assert store.remembered(ANN, "k") is None
     assert store.incident("late", "x") is None
 
@@ -124,7 +125,8 @@ def everything(store: Store, world: Any) -> tuple[Any, ...]:
         store.count_deliveries(),
         list(store.cursors().items()),
         store.cursor(MBP),
-        [store.received(event) for event in events],
+        [store.received(source, event) for source in (MBP, LAB) for event in events],
+        [store.ledger(event) for event in events],
         store.open_turns(),
         [store.inbox(agent, done=done, limit=ALL) for agent in (ANN, BOB) for done in (True, False)],
         store.count_received(),
@@ -249,7 +251,7 @@ def test_an_attempt_stands_in_the_outbox_once(store: Store, world: Any) -> None:
     store.begin()
     world.append(store, world.entry(2, 1, attempt=2))
     store.commit()
-    assert [seq for seq, _ in store.events_about(world.event(1))] == [1, 2]
+    assert [entry.seq for entry in store.events_about(world.event(1))] == [1, 2]
 
 
 def test_events_about_an_event_are_its_attempts_and_its_answers(store: Store, world: Any) -> None:
@@ -257,8 +259,12 @@ def test_events_about_an_event_are_its_attempts_and_its_answers(store: Store, wo
     world.append(store, world.entry(1, 1, body=b"1"), world.entry(2, 2, body=b"2"))
     world.append(store, world.entry(3, 3, corr=1, body=b"3"), world.entry(4, 1, attempt=2, body=b"4"))
     store.commit()
-    assert store.events_about(world.event(1)) == [(1, b"1"), (3, b"3"), (4, b"4")]
-    assert store.events_about(world.event(2)) == [(2, b"2")]
+    assert store.events_about(world.event(1)) == [
+        world.entry(1, 1, body=b"1"),
+        world.entry(3, 3, corr=1, body=b"3"),
+        world.entry(4, 1, attempt=2, body=b"4"),
+    ]
+    assert store.events_about(world.event(2)) == [world.entry(2, 2, body=b"2")]
     assert store.events_about(world.event(9)) == []
 
 
@@ -348,6 +354,17 @@ def test_turns_stay_in_order_of_acceptance_whatever_the_clock_says(store: Store,
     assert store.open_turns() == [second, third]
     put_received(store, first)
     assert store.open_turns() == [first, second, third]
+
+
+def test_two_nodes_may_send_an_event_under_one_id(store: Store, world: Any) -> None:
+    one, two = world.received(1), world.received(1, source=LAB, to_agent=BOB)
+    put_received(store, two, one, world.received(2))
+    assert store.ledger(world.event(1)) == [two, one]
+    assert (store.received(MBP, world.event(1)), store.received(LAB, world.event(1))) == (one, two)
+    done = msgspec.structs.replace(one, state=TurnState.DONE)
+    put_received(store, done)
+    assert store.ledger(world.event(1)) == [two, done]
+    assert store.open_turns() == [two, world.received(2)]
 
 
 def test_an_inbox_holds_the_newest_rows_of_one_agent(store: Store, world: Any) -> None:
@@ -456,6 +473,7 @@ received_fields = st.fixed_dictionaries(
         "state": st.sampled_from([*TurnState, TurnState.QUEUED]),
         "accepted_at_ms": times,
         "to_agent": st.sampled_from([ANN, BOB]),
+        "source": st.sampled_from([MBP, MBP, LAB]),
     }
 )
 

@@ -79,13 +79,13 @@ def _sent(mesh: SimMesh, name: NodeId, outbox: OutboxRead) -> Iterator[Finding]:
 
 
 def _acks(name: NodeId, disk: Disk, outbox: OutboxRead) -> Iterator[Finding]:
-    for event, acks in outbox.accepted.items():
-        if disk.received(event) is None:
+    for (source, event), acks in outbox.accepted.items():
+        if disk.received(source, event) is None:
             yield Finding(Promise.ACCEPTED_IS_DURABLE, f"{name} accepted {event} and has no row of it")
         if len(acks) > 1:
             yield Finding(Promise.ENGAGED_ONCE, f"{name} accepted {event} in {len(acks)} ACKs")
-    for event, ends in outbox.ended.items():
-        row = disk.received(event)
+    for (source, event), ends in outbox.ended.items():
+        row = disk.received(source, event)
         if row is not None and len(ends) > 1:
             yield Finding(Promise.ENGAGED_ONCE, f"{name} ended {event} in {len(ends)} ACKs")
 
@@ -98,8 +98,8 @@ def _deliveries(mesh: SimMesh, name: NodeId, disk: Disk, outbox: OutboxRead) -> 
             yield Finding(Promise.SENT_IS_KEPT, f"{name} owes {row.event_id}, which is not in its outbox")
         if row.state is DeliveryState.DEAD_LETTER:
             yield from _dead(name, disk, row, outbox)
-        there = mesh.homes[row.node].disk.received(row.event_id) if row.node in mesh.homes else None
-        yield from _agreement(name, row, there if there is not None and there.source == name else None)
+        there = mesh.homes[row.node].disk.received(name, row.event_id) if row.node in mesh.homes else None
+        yield from _agreement(name, row, there)
     missing = [event for event in outbox.owed if disk.delivery(event) is None]
     for event in missing:
         yield Finding(Promise.EVERY_SEND_ENDS, f"nobody at {name} waits for the end of {event}")
@@ -188,22 +188,24 @@ def _cursor(
     if source != name and upto.hash != outbox.hashes[upto.seq]:
         yield Finding(Promise.CURSORS_ARE_HONEST, f"{name} stands at another {upto.seq} of {source}")
     for seq, event in outbox.deliverable(name):
-        if seq <= upto.seq and not _handled(disk, own, event):
+        if seq <= upto.seq and not _handled(disk, own, source, event):
             yield Finding(
                 Promise.CURSORS_ARE_HONEST, f"{name} passed {event.event_id} of {source} and did not take it"
             )
 
 
-def _handled(disk: Disk, own: OutboxRead, event: Event) -> bool:
-    return disk.received(event.event_id) is not None or event.event_id in own.refused
+def _handled(disk: Disk, own: OutboxRead, source: NodeId, event: Event) -> bool:
+    known = disk.received(source, event.event_id) is not None
+    return known or (source, event.event_id) in own.refused
 
 
 def _engaged_once(mesh: SimMesh) -> Iterator[Finding]:
-    engaged: dict[str, NodeId] = {}
+    engaged: dict[tuple[NodeId, str], NodeId] = {}
     for name, home in mesh.homes.items():
         for agent in mesh.agents[name]:
             for row in home.disk.inbox(agent.name, done=True, limit=_ALL):
-                if row.delivery_count and (other := engaged.setdefault(row.event_id, name)) != name:
+                key = (row.source, row.event_id)
+                if row.delivery_count and (other := engaged.setdefault(key, name)) != name:
                     yield Finding(Promise.ENGAGED_ONCE, f"{row.event_id} was engaged at {other} and {name}")
 
 

@@ -48,8 +48,6 @@ class Victim(msgspec.Struct, frozen=True):
     reader: NodeId
     agent: AgentId
     """Who sent it."""
-    taken: bool
-    """The reader has a row of it. An id that a liar names first is the liar's: see docs/TESTING.md."""
     waiting: bool
     """Nobody holds its turn yet."""
 
@@ -213,7 +211,7 @@ def _stolen_letter(liar: Liar, target: NodeId) -> bytes:
 
 def _stolen_id(liar: Liar, target: NodeId) -> bytes:
     victim = liar.victim(target)
-    if victim is None or not victim.taken or victim.reader != target:
+    if victim is None:
         return _unknown_agent(liar, target)
     return liar.says(liar.event(target, event_id=victim.event), target)
 

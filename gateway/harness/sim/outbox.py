@@ -23,11 +23,11 @@ class OutboxRead:
     """Events that somebody must take."""
     keys: dict[str, set[EventId]] = field(default_factory=dict)
     """Events by agent and idempotency key."""
-    accepted: dict[EventId, set[EventId]] = field(default_factory=dict)
-    """The ACKs that say accepted of each event of others."""
-    ended: dict[EventId, set[EventId]] = field(default_factory=dict)
+    accepted: dict[tuple[NodeId, EventId], set[EventId]] = field(default_factory=dict)
+    """The ACKs that say accepted of each event of others, by its source."""
+    ended: dict[tuple[NodeId, EventId], set[EventId]] = field(default_factory=dict)
     """The terminal ACKs of each event that was taken."""
-    refused: set[EventId] = field(default_factory=set)
+    refused: set[tuple[NodeId, EventId]] = field(default_factory=set)
     letters: set[EventId] = field(default_factory=set)
     _wanted: list[tuple[Seq, tuple[NodeId, ...] | str, Event]] = field(default_factory=list)
 
@@ -47,13 +47,16 @@ class OutboxRead:
         elif event.kind == Kind.DEAD_LETTER and event.corr_id is not None:
             self.letters.add(event.corr_id)
         elif event.kind == Kind.ACK:
-            ack = decode_payload(event, Ack)
-            if ack.status is AckStatus.ACCEPTED:
-                self.accepted.setdefault(ack.ref, set()).add(event.event_id)
-            elif ack.outcome is Outcome.REFUSED:
-                self.refused.add(ack.ref)
-            else:
-                self.ended.setdefault(ack.ref, set()).add(event.event_id)
+            for reader in to:
+                self._add_ack(NodeId(reader), event.event_id, decode_payload(event, Ack))
+
+    def _add_ack(self, source: NodeId, event: EventId, ack: Ack) -> None:
+        if ack.status is AckStatus.ACCEPTED:
+            self.accepted.setdefault((source, ack.ref), set()).add(event)
+        elif ack.outcome is Outcome.REFUSED:
+            self.refused.add((source, ack.ref))
+        else:
+            self.ended.setdefault((source, ack.ref), set()).add(event)
 
 
 def read_outbox(disk: Disk) -> OutboxRead:

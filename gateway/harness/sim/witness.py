@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from gateway.door import PIPE_ROOM
 from gateway.engine.effects import Handed, Sent
+from gateway.engine.tick import names
 from gateway.harness.sim.chronicle import Chronicle
 from gateway.harness.sim.disk import Disk
 from gateway.harness.sim.findings import Finding, Promise
@@ -15,8 +16,8 @@ from gateway.harness.sim.timeline import Timeline
 from gateway.harness.sim.wire import WireEnd
 from gateway.wire.codec import decode
 from gateway.wire.frames import Bye, Entries, Seen
-from outbox.chain import Head
-from outbox.envelope import Ack, Event, decode_event, decode_payload
+from outbox.chain import Entry, Head
+from outbox.envelope import Ack, Event, decode_event, decode_header, decode_payload
 from outbox.ids import EventId, NodeId
 from outbox.kinds import AckStatus, Kind
 from outbox.records import TurnState
@@ -80,7 +81,7 @@ class Witness:
         again = " again" if turn.resumed else ""
         self._chronicle.note(node, "handed", f"{agent} {turn.event_id} #{turn.delivery_count}{again}")
         key = (node, turn.event_id)
-        row = self._disks[node].received(turn.event_id)
+        row = self._disks[node].received(decode_event(turn.body).source_node_id, turn.event_id)
         before, self._handed[key] = self._handed.get(key, 0), turn.delivery_count
         if row is None or row.delivery_count < turn.delivery_count:
             self.find(Promise.ENGAGED_ONCE, f"{node} handed over {turn.event_id} before it was written")
@@ -109,8 +110,8 @@ class Witness:
         """An agent was told that its turn has ended."""
         self._chronicle.note(node, "ended", f"{agent} {event}")
         self.settled.add((node, event))
-        row = self._disks[node].received(EventId(event))
-        if row is None or row.state is not TurnState.DONE:
+        rows = self._disks[node].ledger(EventId(event))
+        if not any(row.to_agent == agent and row.state is TurnState.DONE for row in rows):
             self.find(Promise.ENGAGED_ONCE, f"{node} said {event} has ended and did not write it")
 
     # --- what leaves a process
@@ -145,30 +146,31 @@ class Witness:
             self.find(Promise.ACCEPTED_IS_DURABLE, f"{node} showed entry {last} before it was committed")
         for entry in frame.page.entries:
             if entry.seq > known:
-                self._entry(node, disk, decode_event(entry.body))
+                self._entry(node, disk, entry)
 
-    def _entry(self, node: str, disk: Disk, event: Event) -> None:
+    def _entry(self, node: str, disk: Disk, entry: Entry) -> None:
+        header, event = decode_header(entry.header), decode_event(entry.body)
         self._chronicle.note(node, "shows", f"{event.kind} {event.event_id} {event.corr_id or ''}")
         if event.trace.attempt > 1 and event.source_agent_id is not None:
             self._attempt(node, disk, event)
         if event.kind != Kind.ACK:
             return
         ack = decode_payload(event, Ack)
-        row = disk.received(ack.ref)
-        if ack.status is AckStatus.ACCEPTED and row is None:
+        rows = disk.ledger(ack.ref)
+        if ack.status is AckStatus.ACCEPTED and not any(names(header, row.source) for row in rows):
             self.find(Promise.ACCEPTED_IS_DURABLE, f"{node} showed an ACK of {ack.ref} without its row")
 
     def _attempt(self, node: str, disk: Disk, event: Event) -> None:
         """A new attempt needs proof that the one before was read: silence burns none."""
-        for seq, body in disk.events_about(event.event_id):
-            before = decode_event(body)
+        for entry in disk.events_about(event.event_id):
+            before = decode_event(entry.body)
             route = before.trace.route_decision
             if before.event_id != event.event_id or before.trace.attempt != event.trace.attempt - 1:
                 continue
             assert route is not None, "what has no owner is a dead letter at once"
             reader = self._disks[route.owner_node_id]
             cursor = disk.head() if route.owner_node_id == node else reader.cursor(NodeId(node))
-            if cursor is None or cursor.seq < seq:
+            if cursor is None or cursor.seq < entry.seq:
                 burnt = f"{node} burnt attempt {before.trace.attempt} of {event.event_id}"
                 self.find(Promise.EVERY_SEND_ENDS, f"{burnt}, which {route.owner_node_id} had not read")
 

@@ -180,9 +180,9 @@ class World:
         ]
 
     def _victim(self, event: EventId, sender: NodeId, reader: NodeId, agent: AgentId) -> Victim:
-        row = self.mesh.homes[reader].disk.received(event)
+        row = self.mesh.homes[reader].disk.received(sender, event)
         waiting = row is not None and row.state is TurnState.QUEUED
-        return Victim(event, sender, reader, agent, taken=row is not None, waiting=waiting)
+        return Victim(event, sender, reader, agent, waiting=waiting)
 
     def _stumbled(self, what: str) -> None:
         self.mesh.witness.find(Promise.NO_CRASH, f"the simulation itself: {what}")

@@ -298,8 +298,7 @@ class World:
         return row
 
     def row(self, name: str, event: EventId) -> Received:
-        row = self.store(name).received(event)
-        assert row is not None
+        (row,) = self.store(name).ledger(event)
         return row
 
     def said(self, name: str, kind: str | None = None) -> list[Event]:
@@ -426,3 +425,11 @@ def queued(either: Any) -> Any:
     either.event = either.sent("a", "ann", "bob", expires_in_ms=3_600_000)
     either.pull("b", "a")
     return either
+
+
+@pytest.fixture
+def open_door(world: Any) -> Any:
+    """``eve`` at ``x`` may write to ``bob`` at ``b``."""
+    world.own("eve", "x")
+    world.see()
+    return world

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from gateway.engine.effects import Extended, Handed, Refused, Settled
+from gateway.engine.effects import Extended, Handed, Refused, Sent, Settled
 from gateway.engine.inputs import Extend
 from outbox.kinds import Outcome
 from outbox.records import TurnState
@@ -80,3 +80,33 @@ def test_a_turn_can_be_prolonged(queued: Any, only: Any) -> None:
     assert queued.tick("b") == []
     queued.advance(1)
     assert len(only(queued.tick("b"), Handed)) == 1
+
+
+def test_an_id_of_two_senders_needs_the_lease(open_door: Any, stranger: Any) -> None:
+    event = open_door.sent("a", "ann", "bob")
+    open_door.pull("b", "a")
+    open_door.tick("b", stranger.says(stranger.event(event_id=event)))
+    for answer in (
+        open_door.settle("b", "bob", event),
+        open_door.settle("b", "bob", event, lease_id="made-up"),
+        open_door.reply("b", "bob", event),
+        open_door.nack("b", "bob", event, "made-up"),
+    ):
+        assert answer.code == "ambiguous_event"
+        assert "lease" in answer.hint
+    honest, theft = open_door.listen("b", "bob")
+    assert isinstance(open_door.reply("b", "bob", event, lease_id=honest.lease_id), Sent)
+    assert open_door.settle("b", "bob", event).code == "ambiguous_event"
+    assert open_door.settle("b", "bob", event, lease_id=honest.lease_id).duplicate is True
+    assert open_door.settle("b", "bob", event, lease_id=theft.lease_id).duplicate is False
+    open_door.pull("a", "b")
+    assert open_door.delivery("a", event).state == "replied"
+
+
+def test_what_was_never_the_agents_makes_no_id_ambiguous(open_door: Any, stranger: Any) -> None:
+    event = open_door.sent("a", "ann", "bob")
+    open_door.tick("b", stranger.says(stranger.event(event_id=event, source_agent_id="nobody")))
+    assert open_door.settle("b", "bob", event).code == "conflict", "held: nobody may answer it yet"
+    open_door.pull("b", "a")
+    assert open_door.settle("b", "bob", event).duplicate is False
+    assert [row.state for row in open_door.store("b").ledger(event)] == [TurnState.HELD, TurnState.DONE]

@@ -26,7 +26,7 @@ from gateway.engine.inputs import (
 )
 from gateway.engine.policy import Policy
 from outbox.delivery import settled
-from outbox.envelope import Ack, decode_event, decode_payload
+from outbox.envelope import Ack, decode_event, decode_header, decode_payload
 from outbox.kinds import Kind, Outcome
 from outbox.records import DeliveryState, TurnState
 from outbox.retry import RetryPolicy
@@ -107,7 +107,8 @@ class MeshMachine(RuleBasedStateMachine):
             if event.kind != Kind.ACK:
                 continue
             ack = decode_payload(event, Ack)
-            row = self.world.store(node).received(ack.ref)
+            (source,) = decode_header(entry.header).to
+            row = self.world.store(node).received(source, ack.ref)
             if row is None:
                 assert ack.outcome is Outcome.REFUSED
             elif ack.status == "processed" and row.state is TurnState.DONE and ack.error == row.error:
@@ -318,7 +319,7 @@ class MeshMachine(RuleBasedStateMachine):
     def check_delivery(self, node: str, event: str) -> None:
         row = self.world.delivery(node, event)
         assert settled(Kind(row.kind), row.state), row
-        there = self.world.store(row.node).received(event) if row.node is not None else None
+        there = self.world.store(row.node).received(node, event) if row.node is not None else None
         if row.accepted_at_ms is not None or row.processed_at_ms is not None:
             assert there is not None, "accepted without a row"
         if there is not None and row.kind == Kind.MESSAGE:

@@ -142,11 +142,11 @@ def test_what_is_dropped_is_forgotten_with_its_sender() -> None:
     held.add(second, "bob")
     held.add(third, "ann")
     assert held
-    assert held.events() == [first, third, second]
+    assert held.turns() == [first, third, second]
     held.drop(first)
     held.drop(first)
     held.drop(second)
-    assert held.events() == [third]
+    assert held.turns() == [third]
     held.drop(third)
     assert not held
-    assert held.events() == []
+    assert held.turns() == []

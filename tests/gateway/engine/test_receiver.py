@@ -8,18 +8,20 @@ import pytest
 from gateway.engine.effects import CursorMoved, Handed, StreamBroken
 from gateway.engine.inputs import PageRead, Send
 from outbox.chain import Page
-from outbox.envelope import Ack, DeadLetter, Event, Signal, encode_payload, header_of
+from outbox.envelope import (
+    Ack,
+    DeadLetter,
+    Event,
+    Signal,
+    decode_event,
+    decode_header,
+    decode_payload,
+    encode_payload,
+    header_of,
+)
 from outbox.kinds import Kind
 from outbox.limits import EXPIRES_IN_MS_DEFAULT
 from outbox.timestamps import parse_rfc3339
-
-
-@pytest.fixture
-def open_door(world: Any) -> Any:
-    """``eve`` at ``x`` may write to ``bob`` at ``b``."""
-    world.own("eve", "x")
-    world.see()
-    return world
 
 
 def notice(stranger: Any, kind: Kind, payload: Any, corr: str | None = None) -> Event:
@@ -68,7 +70,7 @@ def test_a_hole_breaks_the_stream_and_nothing_of_the_page_is_kept(world: Any) ->
     assert isinstance(broken, StreamBroken)
     assert (broken.node, broken.code) == ("a", "broken_chain")
     assert world.store("b").cursor("a") == early.checkpoint.head
-    assert world.store("b").received(lost) is None
+    assert world.store("b").ledger(lost) == []
     assert world.pull("b", "a")
     assert world.store("b").count_received() == {"queued": 3}
 
@@ -180,13 +182,53 @@ def test_kinds_of_a_newer_version_are_carried_not_engaged(open_door: Any, strang
     assert open_door.store("b").count_received() == {"queued": 1}
 
 
-def test_an_event_id_that_came_from_another_node_is_quarantined(open_door: Any, stranger: Any) -> None:
+@pytest.mark.parametrize("first", ["thief", "honest"])
+def test_an_event_id_that_another_node_used_keeps_nothing_from_arriving(
+    open_door: Any, stranger: Any, first: str
+) -> None:
+    event = open_door.sent("a", "ann", "bob")
+    theft = stranger.says(stranger.event(event_id=event))
+    if first == "thief":
+        open_door.tick("b", theft)
+    open_door.pull("b", "a")
+    if first == "honest":
+        open_door.tick("b", theft)
+    sources = [row.source for row in open_door.store("b").ledger(event)]
+    assert sources == (["x", "a"] if first == "thief" else ["a", "x"])
+    assert open_door.store("b").quarantined() == []
+    hands = open_door.listen("b", "bob")
+    assert [decode_event(hand.body).source_node_id for hand in hands] == sources
+    for hand in hands:
+        assert open_door.settle("b", "bob", event, lease_id=hand.lease_id).duplicate is False
+    open_door.pull("a", "b")
+    assert open_door.delivery("a", event).state == "processed"
+
+
+def test_what_is_said_again_goes_to_the_one_who_asks(open_door: Any, stranger: Any) -> None:
+    event = open_door.sent("a", "ann", "bob")
+    open_door.pull("b", "a")
+    theft = stranger.event(event_id=event)
+    open_door.tick("b", stranger.says(theft))
+    open_door.settle("b", "bob", event, lease_id=open_door.listen("b", "bob")[0].lease_id)
+    before = open_door.store("b").head().seq
+    open_door.tick("b", stranger.says(theft))
+    again = [entry for entry in open_door.store("b").events_about(event) if entry.seq > before]
+    assert [decode_header(entry.header).to for entry in again] == [("x",)]
+    assert decode_payload(decode_event(again[0].body), Ack).status == "accepted"
+
+
+def test_a_dead_letter_cancels_what_its_own_node_sent(open_door: Any, stranger: Any) -> None:
     event = open_door.sent("a", "ann", "bob")
     open_door.pull("b", "a")
     open_door.tick("b", stranger.says(stranger.event(event_id=event)))
-    (kept,) = open_door.store("b").quarantined()
-    assert "before from a" in kept.reason
-    assert open_door.row("b", event).source == "a"
+    open_door.tick(
+        "b",
+        stranger.says(
+            notice(stranger, Kind.DEAD_LETTER, DeadLetter(ref=event, reason="x", attempts=1), event)
+        ),
+    )
+    states = {row.source: row.error for row in open_door.store("b").ledger(event)}
+    assert states == {"a": None, "x": "cancelled"}
 
 
 def test_without_expiry_it_lives_a_week_from_its_creation(open_door: Any, stranger: Any) -> None:

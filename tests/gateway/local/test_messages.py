@@ -155,8 +155,7 @@ async def test_an_agent_touches_no_turn_of_another(node: "LocalNode") -> None:
     event = await send(node)
     status, problem = await post(node, "jen", "/v1/ack", {"eventId": event})
     assert (status, problem["code"]) == (404, "not_found")
-    row = node.reader.received(event)
-    assert row is not None
+    (row,) = node.reader.ledger(event)
     assert row.state is TurnState.QUEUED
 
 

@@ -1,0 +1,1 @@
+"""The steps of the journal's tables, one a file; ``outbox.schema`` lists them."""

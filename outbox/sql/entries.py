@@ -1,0 +1,161 @@
+"""The outbox in SQL.
+
+Contents are read with CAST: a column that was tampered with may hold text, and as bytes it goes on to the
+hash, which tells.
+"""
+
+from collections.abc import Sequence
+
+from outbox.batch import IndexedEntry, batch_bytes, check_batch
+from outbox.chain import Checkpoint, Entry, Head, Page, Verify, genesis
+from outbox.cursor import check_cursor, page_end
+from outbox.errors import BrokenChain, StorageFailed
+from outbox.ids import Epoch, EventId, Seq, event_id_bytes
+from outbox.records import Identity
+from outbox.schema import position, seq_of
+from outbox.sql.rows import Asking, Writing
+from outbox.tables import OutboxRow, insert, statement_sizes
+from outbox.verification import Progress, verify_outbox
+
+
+class EntryReads(Asking):
+    """The questions of ``outbox.store.entries``."""
+
+    _identity: Identity
+
+    def identity(self) -> Identity:
+        """Mesh, node and current epoch."""
+        return self._identity
+
+    def genesis(self) -> Head:
+        """The head of the outbox before its first entry."""
+        return genesis(self._identity.mesh, self._identity.node, self._identity.epoch)
+
+    def head(self) -> Head:
+        """The last entry of the current epoch, or its genesis."""
+        return self._checkpointed(0)
+
+    def read(self, after: Head, entries_max: int, bytes_max: int) -> Page | None:
+        """Entries after a cursor, up to a checkpoint; None at the end. Raises as ``EntryStore.read``."""
+        return self._page(after, self.head(), entries_max, bytes_max)
+
+    def events_about(self, event: EventId) -> list[Entry]:
+        """Own entries that are this event or refer to it, in order."""
+        raw = event_id_bytes(event)
+        rows = self._rows.database.rows(
+            "SELECT position, CAST(header AS BLOB), CAST(body AS BLOB) FROM outbox"
+            " WHERE event_id = ? OR corr_id = ? ORDER BY position",
+            (raw, raw),
+        )
+        return [Entry(seq_of(key), header, body) for key, header, body in rows]
+
+    def verify(self, verify: Verify, start: Head | None = None, progress: Progress | None = None) -> Head:
+        """Verify all of the outbox, or what follows ``start``. Raises BrokenChain, BadCheckpoint."""
+        self._check_tail()
+        return verify_outbox(self, verify, start or self.genesis(), progress)
+
+    def verify_tail(self, verify: Verify) -> Head:
+        """Verify the last batch, from the last checkpoint but one: what a start must know to append."""
+        return self.verify(verify, self._checkpointed(1))
+
+    def _page(self, after: Head, head: Head, entries_max: int, bytes_max: int) -> Page | None:
+        start = check_cursor(after, head=head)
+        if start == head.seq:
+            return None
+        batches = self._rows.database.rows(
+            "SELECT position, bytes FROM checkpoints WHERE position > ? AND position <= ?"
+            " ORDER BY position LIMIT ?",
+            (self._key(start), self._key(head.seq), max(entries_max, 1) + 1),
+        )
+        sizes = ((seq_of(key), size) for key, size in batches)
+        end = page_end(start, sizes, entries_max=entries_max, bytes_max=bytes_max)
+        if end is None:
+            raise StorageFailed(f"the outbox has no checkpoint after {start}")
+        return Page(head.epoch, self._entries(start, end), self._checkpoint(end))
+
+    def _check_tail(self) -> None:
+        last = self._rows.database.rows("SELECT max(position) FROM outbox")[0][0]
+        if last is not None and last != self._key(self.head().seq):
+            raise BrokenChain(
+                f"the last entry is {seq_of(last)}, the last checkpoint is of {self.head().seq}"
+            )
+
+    def _checkpointed(self, back: int) -> Head:
+        found = self._rows.database.rows(
+            "SELECT position, CAST(hash AS BLOB) FROM checkpoints ORDER BY position DESC LIMIT 1 OFFSET ?",
+            (back,),
+        )
+        return Head(self._identity.epoch, seq_of(found[0][0]), found[0][1]) if found else self.genesis()
+
+    def _entries(self, start: Seq, end: Seq) -> tuple[Entry, ...]:
+        rows = self._rows.database.rows(
+            "SELECT position, CAST(header AS BLOB), CAST(body AS BLOB) FROM outbox"
+            " WHERE position > ? AND position <= ? ORDER BY position",
+            (self._key(start), self._key(end)),
+        )
+        return tuple(Entry(seq_of(key), header, body) for key, header, body in rows)
+
+    def _checkpoint(self, seq: Seq) -> Checkpoint:
+        who = self._identity
+        digest, signature = self._rows.database.rows(
+            "SELECT CAST(hash AS BLOB), CAST(signature AS BLOB) FROM checkpoints WHERE position = ?",
+            (self._key(seq),),
+        )[0]
+        return Checkpoint(who.mesh, who.node, who.epoch, seq, digest, signature)
+
+    def _key(self, seq: Seq) -> int:
+        return position(self._identity.epoch, seq)
+
+
+class EntryWrites(Writing, EntryReads):
+    """What the writer adds. What ``read`` returns is committed: the open transaction is not in it."""
+
+    _head: Head
+    _committed: Head
+    _torn: bool
+
+    def head(self) -> Head:
+        """The last entry of the current epoch, or its genesis; of the open transaction too."""
+        return self._head
+
+    def read(self, after: Head, entries_max: int, bytes_max: int) -> Page | None:
+        """The committed entries after a cursor, up to a checkpoint; None at the end of the stream."""
+        return self._page(after, self._committed, entries_max, bytes_max)
+
+    def append(self, entries: Sequence[Entry], checkpoint: Checkpoint) -> None:
+        """Add a batch. Raises StorageFailed when it does not follow on or repeats an attempt."""
+        self._rows.need_transaction()
+        batch = check_batch(self._identity, self._head, entries, checkpoint)
+        self._torn = True
+        self._insert(batch)
+        self._rows.database.execute(
+            "INSERT INTO checkpoints VALUES (?, ?, ?, ?)",
+            (
+                position(checkpoint.epoch, checkpoint.seq),
+                checkpoint.hash,
+                checkpoint.signature,
+                batch_bytes(entries),
+            ),
+        )
+        self._head = checkpoint.head
+        self._torn = False
+
+    def _insert(self, batch: Sequence[IndexedEntry]) -> None:
+        rows = [_outbox_row(self._head.epoch, item) for item in batch]
+        done = 0
+        for size in statement_sizes(len(rows)):
+            values = [value for row in rows[done : done + size] for value in row]
+            self._rows.database.execute(insert("outbox", OutboxRow._fields, size), values)
+            done += size
+
+
+def _outbox_row(epoch: Epoch, item: IndexedEntry) -> OutboxRow:
+    return OutboxRow(
+        position(epoch, item.entry.seq),
+        event_id_bytes(item.event),
+        item.attempt,
+        item.kind,
+        None if item.corr is None else event_id_bytes(item.corr),
+        item.entry.header,
+        item.entry.body,
+    )

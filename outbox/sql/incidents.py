@@ -1,0 +1,34 @@
+"""Incidents and quarantined entries in SQL."""
+
+from outbox.records import Incident, Quarantined
+from outbox.sql.rows import Asking, Writing
+from outbox.tables import INCIDENTS, QUARANTINED
+
+
+class IncidentReads(Asking):
+    """The questions of ``outbox.store.incidents``."""
+
+    def quarantined(self) -> list[Quarantined]:
+        """Entries that are no valid events, in order of arrival."""
+        return self._rows.all(QUARANTINED, "ORDER BY arrival")
+
+    def incident(self, kind: str, subject: str) -> Incident | None:
+        """One incident, open or closed."""
+        return self._rows.find(INCIDENTS, kind, subject)
+
+    def incidents(self, *, open_only: bool) -> list[Incident]:
+        """Incidents, oldest first."""
+        which = "WHERE closed_at_ms IS NULL " if open_only else ""
+        return self._rows.all(INCIDENTS, f"{which}ORDER BY opened_at_ms, kind, subject")
+
+
+class IncidentWrites(Writing, IncidentReads):
+    """What the writer adds."""
+
+    def quarantine(self, row: Quarantined) -> None:
+        """Keep an entry that is no valid event."""
+        self._rows.put(QUARANTINED, row)
+
+    def put_incident(self, row: Incident) -> None:
+        """Insert or replace it."""
+        self._rows.put(INCIDENTS, row)

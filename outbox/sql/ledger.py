@@ -1,0 +1,42 @@
+"""The ledger in SQL."""
+
+from outbox.ids import AgentId, EventId, NodeId, event_id_bytes
+from outbox.records import Received
+from outbox.sql.rows import Asking, Writing
+from outbox.tables import RECEIVED
+
+_OPEN = "state IN ('held', 'queued', 'leased')"
+
+
+class LedgerReads(Asking):
+    """The questions of ``outbox.store.ledger``."""
+
+    def received(self, source: NodeId, event: EventId) -> Received | None:
+        """The row of an event that a node sent to a local agent."""
+        return self._rows.find(RECEIVED, source, event)
+
+    def ledger(self, event: EventId) -> list[Received]:
+        """The rows of everybody who sent an event under this id, in order of acceptance."""
+        return self._rows.all(RECEIVED, "WHERE event_id = ? ORDER BY arrival", event_id_bytes(event))
+
+    def open_turns(self) -> list[Received]:
+        """Rows that are held, queued or leased, in order of acceptance."""
+        return self._rows.all(RECEIVED, f"WHERE {_OPEN} ORDER BY arrival")
+
+    def inbox(self, agent: AgentId, *, done: bool, limit: int) -> list[Received]:
+        """An agent's newest rows, newest last: the unfinished ones, or with ``done`` all of them."""
+        # "+" hides the order from the planner: else it walks all of the agent's history for a few open rows
+        which = "ORDER BY arrival" if done else f"AND {_OPEN} ORDER BY +arrival"
+        return self._rows.all(RECEIVED, f"WHERE to_agent = ? {which} DESC LIMIT ?", agent, limit)[::-1]
+
+    def count_received(self) -> dict[str, int]:
+        """Rows by state."""
+        return self._rows.counts(RECEIVED, "state")
+
+
+class LedgerWrites(Writing, LedgerReads):
+    """What the writer adds."""
+
+    def put_received(self, row: Received) -> None:
+        """Insert or replace it."""
+        self._rows.put(RECEIVED, row)

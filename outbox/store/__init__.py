@@ -1,0 +1,42 @@
+"""The durable state of one gateway, as the engine sees it.
+
+Two implementations pass the same tests: ``outbox.journal.Journal`` on SQLite and
+``outbox.memory.MemoryStore``. All writes happen between ``begin`` and ``commit``; ``commit`` returns when
+everything is on disk, ``rollback`` forgets everything since ``begin``. Reads see the writes of the open
+transaction. One writer, one thread.
+
+Methods raise StorageFull or StorageFailed; the owner of the store then rolls back.
+
+A new table joins as a protocol of its own beside these, with its half in ``outbox.sql`` and in
+``outbox.twin``.
+"""
+
+from typing import Protocol
+
+from outbox.records import Identity
+from outbox.store.agents import AgentStore
+from outbox.store.cursors import CursorStore
+from outbox.store.deliveries import DeliveryStore
+from outbox.store.entries import EntryStore
+from outbox.store.incidents import IncidentStore
+from outbox.store.ledger import LedgerStore
+
+
+class Store(EntryStore, DeliveryStore, CursorStore, LedgerStore, IncidentStore, AgentStore, Protocol):
+    """What the engine may ask of the disk."""
+
+    def begin(self) -> None:
+        """Open the tick's transaction."""
+        ...
+
+    def commit(self) -> None:
+        """Make it durable: one fsync."""
+        ...
+
+    def rollback(self) -> None:
+        """Forget the open transaction; does nothing when none is open."""
+        ...
+
+    def identity(self) -> Identity:
+        """Mesh, node and current epoch."""
+        ...

@@ -1,0 +1,36 @@
+"""The own outbox: what was appended, in order."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from outbox.chain import Checkpoint, Entry, Head, Page
+from outbox.ids import EventId
+
+
+class EntryStore(Protocol):
+    """Entries and the checkpoints that vouch for them."""
+
+    def head(self) -> Head:
+        """The last entry of the current epoch, or its genesis."""
+        ...
+
+    def append(self, entries: Sequence[Entry], checkpoint: Checkpoint) -> None:
+        """Add entries that follow the head and end in this checkpoint (of ``entries[-1].seq``).
+
+        The header is decoded for the index: kind, event id, attempt, corrId.
+        Raises StorageFailed when they do not follow on or (event id, attempt) exists; nothing but a rollback
+        is possible then.
+        """
+        ...
+
+    def read(self, after: Head, entries_max: int, bytes_max: int) -> Page | None:
+        """The committed entries after a cursor, up to a checkpoint; None at the end of the stream.
+
+        A page holds at least one whole batch even above the limits. ``after.hash`` is not looked at.
+        Raises ForeignEpoch, CursorPastEnd, CursorBelowFloor, InvalidCursor (negative seq).
+        """
+        ...
+
+    def events_about(self, event: EventId) -> list[Entry]:
+        """Own entries that are this event (any attempt) or refer to it by corrId, in order."""
+        ...

@@ -1,0 +1,19 @@
+from gateway.engine.turnkey import parse_turn_key, turn_key
+from outbox.ids import AgentId, Epoch, EventId, NodeId, Seq
+from outbox.records import Received, TurnState
+
+
+def test_a_key_names_the_source_and_the_event() -> None:
+    row = Received(
+        event_id=EventId("evt_" + "5" * 32),
+        source=NodeId("lab.one-2"),
+        epoch=Epoch("000001-0123456789ab"),
+        seq=Seq(1),
+        kind="message",
+        to_agent=AgentId("ann"),
+        body=b"{}",
+        state=TurnState.QUEUED,
+        accepted_at_ms=1,
+        expires_at_ms=2,
+    )
+    assert parse_turn_key(turn_key(row)) == (row.source, row.event_id)
