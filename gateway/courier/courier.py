@@ -56,6 +56,23 @@ class Courier:
         target.hold(item, now_ms)
         self._queue(target, item, item.ready_at_ms, now_ms)
 
+    def withhold(self, stream: str, item_id: str) -> bool:
+        """Let an item that waits wait for ``let_go``; it still counts. False when it is gone or in a hand."""
+        target = self._streams.get(stream)
+        item = target.item(item_id) if target is not None else None
+        if target is None or item is None or target.leases.get(item_id) is not None:
+            return False
+        self._timers.cancel((stream, item_id))
+        target.waiting.leave(item)
+        return True
+
+    def let_go(self, stream: str, item_id: str, now_ms: int) -> None:
+        """Deal an item again that was withheld; one that is gone is fine."""
+        target = self._streams.get(stream)
+        item = target.item(item_id) if target is not None else None
+        if target is not None and item is not None:
+            self._queue(target, item, item.ready_at_ms, now_ms)
+
     def restore(self, stream: str, item: Item, lease_id: str, session: str, now_ms: int) -> None:
         """Take back a lease that survived a restart, with its full term again. Raises Conflict."""
         target = self._made(stream)

@@ -125,9 +125,11 @@ class Engine:
                 receiver.read_page(tick, self._residents, self._turns, item)
                 deliveries.find_lost(tick, item.node)
             case LinkUp():
-                self._peers.up(item, tick.store.cursors())
+                self._turns.hold_back(tick, self._peers.up(item, tick.store.cursors()))
             case LinkDown():
-                tick.effects += map(CaughtUp, self._peers.down(item.peer))
+                for node in self._peers.down(item.peer):
+                    tick.effects.append(CaughtUp(node))
+                    self._turns.go_on(node, tick.now)
             case ClockMeasured():
                 self._peers.measured(item)
             case ViewChanged():

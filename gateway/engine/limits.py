@@ -7,6 +7,10 @@ HELD_MAX = 10_000
 """Events that may wait for the room to name their sender's owner: bounded, since
 a stranger decides how many come."""
 
+BEHIND_MS_MAX = 60_000
+"""An accepted event waits so long for a stream that stands still: by then its link is broken or about to be
+replaced, and to wait for what nobody brings would be a stall of ours."""
+
 ERROR_CHARS_MAX = 500
 """Of an error that an agent or a peer gives: it goes into ACKs, dead letters, incidents and tables."""
 

@@ -2,7 +2,8 @@
 
 A link that comes up advertises heads: how far each stream goes that can be read over it. Until a stream has
 been read that far it is *behind*: something that stands there already may cancel or replace what was read so
-far. A link that goes takes what it advertised with it, so nobody waits for a head that cannot be reached.
+far. What it says later it has grown to is not waited for: on a busy stream nobody would ever be done. A link
+that goes takes what it advertised with it, so nobody waits for a head that cannot be reached.
 """
 
 from gateway.engine.inputs import ClockMeasured, LinkUp, StreamHead
@@ -16,17 +17,27 @@ class Peers:
     def __init__(self) -> None:
         self._ahead: dict[NodeId, dict[NodeId, StreamHead]] = {}
         """By stream and by the link's peer."""
+        self._told: dict[NodeId, set[NodeId]] = {}
+        """Streams that each link has advertised."""
         self._clocks: dict[NodeId, ClockMeasured] = {}
 
-    def up(self, link: LinkUp, cursors: dict[NodeId, Head]) -> None:
-        """A link is up, or says again what it has; ``cursors`` tells how far each stream was read."""
-        self.down(link.peer)
+    def up(self, link: LinkUp, cursors: dict[NodeId, Head]) -> set[NodeId]:
+        """A link is up, or says again what it has; ``cursors`` tells how far each stream was read.
+
+        Returns the streams that are behind by what this link advertised for the first time.
+        """
+        told = self._told.setdefault(link.peer, set())
+        ahead = set()
         for head in link.heads:
-            if not reached(cursors.get(head.node), head):
+            if head.node not in told and not reached(cursors.get(head.node), head):
                 self._ahead.setdefault(head.node, {})[link.peer] = head
+                ahead.add(head.node)
+            told.add(head.node)
+        return ahead
 
     def down(self, peer: NodeId) -> list[NodeId]:
         """A link is gone; the streams that nobody is known to be ahead in any more."""
+        self._told.pop(peer, None)
         freed = []
         for node, heads in list(self._ahead.items()):
             if heads.pop(peer, None) is not None and not heads:

@@ -52,6 +52,9 @@ def read_page(tick: Tick, residents: Residents, turns: Turns, read: PageRead) ->
     tick.effects.append(CursorMoved(read.node, reached))
     if tick.peers.moved(read.node, reached):
         tick.effects.append(CaughtUp(read.node))
+        turns.go_on(read.node, tick.now)
+    else:
+        turns.stream_moved(read.node, tick.now)
 
 
 def _entry(tick: Tick, residents: Residents, turns: Turns, read: PageRead, entry: Entry) -> None:
@@ -134,7 +137,7 @@ def _take(
     )
     tick.store.put_received(row)
     acks.accept(tick, row)
-    turns.take(row, event, tick.now)
+    turns.take(tick, row, event)
 
 
 def _expires_at_ms(event: Event) -> int:

@@ -13,6 +13,7 @@ from gateway.engine import acks
 from gateway.engine.effects import Handed, Subscribed
 from gateway.engine.held import Held
 from gateway.engine.inputs import Now, Subscribe
+from gateway.engine.parked import Parked
 from gateway.engine.tick import Tick
 from gateway.engine.turnkey import parse_turn_key, turn_key
 from gateway.routing import Standing, inbox_stream, standing
@@ -29,7 +30,8 @@ FOREIGN_AGENT = "foreign_agent"
 class Turns:
     """The open turns of one gateway. Rebuilt from the store at start and after a failed transaction.
 
-    A turn has its item in the courier, or stands in ``held``; its deadlines are of the wall clock.
+    A turn has its item in the courier, or stands in ``held``; its deadlines are of the wall clock. What
+    nobody has been handed yet is ``parked`` in the courier while its stream is behind.
     """
 
     def __init__(self, courier: Courier, lease_ms: int, hold_ms: int) -> None:
@@ -38,6 +40,7 @@ class Turns:
         self._hold_ms = hold_ms
         self._readers: dict[str, AgentId] = {}
         self._held = Held()
+        self._parked = Parked()
         self._deadlines = Timers()
 
     def load(self, store: Store, now: Now) -> None:
@@ -65,9 +68,11 @@ class Turns:
         """Whether the agent's inbox can take one more of this priority, and what is held one more of all."""
         return self._courier.has_room(inbox_stream(agent), priority) and not (held and self._held.full)
 
-    def take(self, row: Received, event: Event, now: Now) -> None:
+    def take(self, tick: Tick, row: Received, event: Event) -> None:
         """A row that was just accepted becomes a turn, or waits for its sender's owner to be known."""
-        self._admit(row, event, now)
+        self._admit(row, event, tick.now)
+        if row.state is TurnState.QUEUED and tick.peers.is_behind(row.source):
+            self._park(row, tick.now)
 
     def _admit(self, row: Received, event: Event, now: Now) -> None:
         key, stream = turn_key(row), inbox_stream(row.to_agent)
@@ -83,6 +88,26 @@ class Turns:
             self._courier.restore(stream, item, row.lease_id, row.session, now.mono_ms)
         else:
             self._courier.readmit(stream, item, now.mono_ms)
+
+    def hold_back(self, tick: Tick, sources: set[NodeId]) -> None:
+        """These streams have more to tell: what nobody was handed yet waits until it is read."""
+        for row in tick.store.open_turns() if sources else ():
+            if row.source in sources and row.state is TurnState.QUEUED and row.engaged_at_ms is None:
+                self._park(row, tick.now)
+
+    def stream_moved(self, source: NodeId, now: Now) -> None:
+        """A stream goes on, and is not yet where it was advertised to be."""
+        self._parked.moved(source, now.mono_ms)
+
+    def go_on(self, source: NodeId, now: Now) -> None:
+        """All that can be had of a stream was read: deal what waited for it."""
+        for stream, item in self._parked.release(source):
+            self._courier.let_go(stream, item, now.mono_ms)
+
+    def _park(self, row: Received, now: Now) -> None:
+        key, stream = turn_key(row), inbox_stream(row.to_agent)
+        if self._courier.withhold(stream, key):
+            self._parked.add(row.source, (stream, key), now.mono_ms)
 
     @property
     def holding(self) -> bool:
@@ -114,6 +139,8 @@ class Turns:
         tick.store.put_received(replace(row, state=TurnState.QUEUED))
         item = Item(key, row.priority)
         self._courier.readmit(inbox_stream(row.to_agent), item, tick.now.mono_ms)
+        if tick.peers.is_behind(row.source):
+            self._park(row, tick.now)
 
     def cancel(self, tick: Tick, source: NodeId, event: EventId) -> None:
         """The sender gave up: what nobody holds yet is not engaged any more."""
@@ -176,12 +203,14 @@ class Turns:
     def deal(self, tick: Tick) -> None:
         """Expire what is too old, then hand over what subscribers have credit for."""
         self._expire(tick)
+        for source in self._parked.due(tick.now.mono_ms):
+            self.go_on(source, tick.now)
         while not self._pump(tick):
             pass  # an expired turn was dealt and has given its credit back
 
     def next_wake_ms(self, now: Now) -> int | None:
         """When time alone will change something, on the monotonic clock."""
-        wakes = [self._courier.next_deadline_ms()]
+        wakes = [self._courier.next_deadline_ms(), self._parked.next_ms()]
         deadline_ms = self._deadlines.next_ms()
         if deadline_ms is not None:
             wakes.append(now.mono_ms + max(0, deadline_ms - now.wall_ms))
@@ -240,9 +269,10 @@ class Turns:
                 self._end(tick, row, Outcome.FAILED, "expired")
 
     def _end(self, tick: Tick, row: Received, outcome: Outcome, error: str | None) -> None:
-        key = turn_key(row)
+        key, stream = turn_key(row), inbox_stream(row.to_agent)
         self._held.drop(key)
-        self._courier.discard(inbox_stream(row.to_agent), key)
+        self._parked.drop((stream, key))
+        self._courier.discard(stream, key)
         for what in (_EXPIRES, _HOLD_ENDS):
             self._deadlines.cancel((what, key))
         done = replace(

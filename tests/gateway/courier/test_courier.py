@@ -73,6 +73,24 @@ def test_a_full_stream_refuses_and_keeps_a_tenth_for_urgent_ones() -> None:
     assert desk.courier.stats(INBOX).totals.offered == 10
 
 
+def test_a_withheld_item_counts_and_is_not_dealt() -> None:
+    desk = Desk(max_depth=2)
+    desk.offer("a", "b", priority=0)
+    assert desk.courier.withhold(INBOX, "a")
+    assert not desk.courier.has_room(INBOX, 0)
+    desk.read("sub", 3)
+    assert desk.names() == ["b"]
+    assert not desk.courier.withhold(INBOX, "b"), "it is in a hand"
+    desk.courier.let_go(INBOX, "a", desk.now_ms)
+    assert desk.names() == ["a"]
+    for gone in ("x", "a"):
+        desk.courier.discard(INBOX, gone)
+        assert not desk.courier.withhold(INBOX, gone)
+        desk.courier.let_go(INBOX, gone, desk.now_ms)
+    assert not desk.courier.withhold("elsewhere", "a")
+    desk.courier.let_go("elsewhere", "a", desk.now_ms)
+
+
 def test_items_in_flight_take_up_room() -> None:
     desk = Desk(max_depth=2)
     desk.read("sub", 2)

@@ -40,9 +40,17 @@ def test_every_link_that_is_up_counts() -> None:
     assert not peers.moved("b", at(5))
     assert peers.down("c") == ["b"]
     assert not peers.is_behind("b")
-    peers.up(up("b", b=9), {})
-    peers.up(up("b", b=5), {"b": at(5)})
+
+
+def test_what_grows_while_the_link_is_up_is_not_waited_for() -> None:
+    peers = Peers()
+    assert peers.up(up("b", b=3), {}) == {"b"}
+    assert peers.up(up("b", b=9), {}) == set()
+    assert peers.moved("b", at(3))
+    assert peers.up(up("b", b=9, c=1), {"b": at(3)}) == {"c"}
     assert not peers.is_behind("b")
+    assert peers.down("b") == ["c"]
+    assert peers.up(up("b", b=9), {"b": at(3)}) == {"b"}
 
 
 def test_an_empty_stream_and_a_later_epoch_are_reached() -> None:
@@ -64,7 +72,8 @@ def test_nobody_is_behind_what_no_link_advertises(told: list[tuple[str, int]], r
     peers = Peers()
     for peer, seq in told:
         peers.up(up(peer, x=seq), {"x": at(read)})
-    assert peers.is_behind("x") == any(seq > read for seq in dict(told).values())
+    at_first = dict(reversed(told))
+    assert peers.is_behind("x") == any(seq > read for seq in at_first.values())
     for peer in "bcd":
         peers.down(peer)
     assert not peers.is_behind("x")
@@ -76,5 +85,5 @@ def test_the_engine_says_when_it_has_caught_up(world: Any) -> None:
     world.tick("b", LinkUp("a", (StreamHead("a", head.epoch, head.seq),)))
     assert CaughtUp("a") in world.pull("b", "a")
     further = LinkUp("a", (StreamHead("a", head.epoch, Seq(head.seq + 5)),))
-    assert world.tick("b", further) == []
+    assert world.tick("b", LinkDown("a"), further) == []
     assert world.tick("b", LinkDown("a"), ClockMeasured("a", 9, 1)) == [CaughtUp("a")]
