@@ -101,7 +101,9 @@ class Turn:
     ) -> SentAnswer:
         """Answer the sender; the turn is processed with it. With the same ``id`` it is answered once."""
         try:
-            return await self._agent.reply(self.event_id, payload, lease_id=self.lease_id, type=type, id=id)
+            sent = await self._agent.reply(self.event_id, payload, lease_id=self.lease_id, type=type, id=id)
+            self._turns.answered(self)
+            return sent
         finally:
             await self._turns.finished(self)
 
@@ -109,6 +111,7 @@ class Turn:
         """The turn is done well."""
         try:
             await self._agent.ack(self.event_id, lease_id=self.lease_id)
+            self._turns.answered(self)
         finally:
             await self._turns.finished(self)
 
@@ -116,6 +119,7 @@ class Turn:
         """The turn is done badly; the sender learns why."""
         try:
             await self._agent.ack(self.event_id, lease_id=self.lease_id, failed=error)
+            self._turns.answered(self)
         finally:
             await self._turns.finished(self)
 
@@ -123,6 +127,7 @@ class Turn:
         """Give it back; it is handed over again after the delay."""
         try:
             await self._agent.nack(self.event_id, self.lease_id, delay_ms=delay_ms)
+            self._turns.answered(self)
         finally:
             await self._turns.finished(self)
 
@@ -150,6 +155,8 @@ class Turns:
         """Credit of this connection that was not used yet."""
         self._in_hand: dict[str, int] = {}
         """Leases of unfinished turns and when they run out, on the monotonic clock."""
+        self._answered: dict[str, int] = {}
+        """Leases that were ended here, for as long as a new connection may have brought them once more."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -185,6 +192,10 @@ class Turns:
             if turn is not None:
                 return turn
 
+    def answered(self, turn: Turn) -> None:
+        """A turn's end was confirmed: a hand-over of it that is still on its way is void."""
+        self._answered[turn.lease_id] = self._clock.mono_ms() + turn.lease_ms
+
     async def finished(self, turn: Turn) -> None:
         """A turn left this agent's hands: another may come."""
         self._in_hand.pop(turn.lease_id, None)
@@ -210,6 +221,7 @@ class Turns:
     async def _top_up(self) -> None:
         now_ms = self._clock.mono_ms()
         self._in_hand = {lease: end for lease, end in self._in_hand.items() if end > now_ms}
+        self._answered = {lease: end for lease, end in self._answered.items() if end > now_ms}
         missing = self._credit - len(self._in_hand) - self._granted
         if missing > 0 and self._socket is not None:
             self._granted += missing
@@ -228,8 +240,10 @@ class Turns:
         delivered = frame.deliver
         if not delivered.resumed:
             self._granted -= 1
-        elif delivered.lease_id in self._in_hand:
-            return None  # still in our hands: whoever holds it will answer
+        elif delivered.lease_id in self._in_hand or delivered.lease_id in self._answered:
+            return (
+                None  # in our hands, and whoever holds it will answer; or answered while this was on its way
+            )
         turn = Turn(self, self._agent, delivered)
         self.held(turn, delivered.lease_ms)
         return turn

@@ -1,0 +1,75 @@
+"""Turns against a peer that says exactly what a race makes a gateway say."""
+
+import asyncio
+from contextlib import suppress
+
+import pytest
+from websockets.asyncio.server import ServerConnection, serve
+
+from gateway.api.answers import ExtendedAnswer, SentAnswer, SettledAnswer
+from gateway.client.turns import Turns
+from gateway.client.wire import Wire
+from gateway.clock import Clock
+from gateway.endpoints.frames import deliver_text
+from gateway.engine.effects import Handed
+from gateway.errors import Unreachable
+from outbox.envelope import encode_event
+from outbox.ids import AgentId, EventId
+from tests.gateway.outboxes import event_id, message
+
+FIRST, SECOND = event_id(1), event_id(2)
+LEASES = {FIRST: "lease_1", SECOND: "lease_2"}
+
+
+def frame(number: int, *, resumed: bool) -> str:
+    event = event_id(number)
+    turn = Handed(
+        subscriber="s", event_id=event, lease_id=LEASES[event], lease_ms=30_000, delivery_count=1,
+        resumed=resumed, body=encode_event(message(number)),
+    )  # fmt: skip
+    return deliver_text(turn)
+
+
+class Agent:
+    """Its answers arrive, or get lost."""
+
+    name = AgentId("coder")
+
+    def __init__(self, *, lost: bool) -> None:
+        self.lost = lost
+
+    async def ack(self, event_id: str, *, lease_id: str | None, failed: str | None = None) -> SettledAnswer:
+        if self.lost:
+            raise Unreachable("no gateway answers")
+        return SettledAnswer(EventId(event_id), duplicate=False)
+
+    async def reply(self, event_id: str, payload: object, **_: object) -> SentAnswer:
+        raise NotImplementedError
+
+    async def nack(self, event_id: str, lease_id: str, *, delay_ms: int) -> SettledAnswer:
+        raise NotImplementedError
+
+    async def extend(self, event_id: str, lease_id: str, *, lease_ms: int) -> ExtendedAnswer:
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize("lost", [False, True])
+async def test_what_was_answered_does_not_come_once_more(lost: bool) -> None:
+    """The turn is on its way over a new connection while its answer arrives; unless that got lost."""
+    scripts = iter([[frame(1, resumed=False)], [frame(1, resumed=True), frame(2, resumed=False)]])
+
+    async def gateway(socket: ServerConnection) -> None:
+        await socket.recv()  # its credit
+        for text in (script := next(scripts)):
+            await socket.send(text)
+        if len(script) > 1:
+            await socket.wait_closed()  # the first connection breaks, the second stays
+
+    async with serve(gateway, "127.0.0.1", 0) as server, asyncio.timeout(20):
+        wire = Wire(socket=None, url=f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", token=None)
+        async with Turns(wire, Agent(lost=lost), "session", 4, Clock()) as turns:
+            first = await anext(turns)
+            with suppress(Unreachable):
+                await first.ok()
+            second = await anext(turns)
+    assert (first.event_id, second.event_id) == (FIRST, FIRST if lost else SECOND)
