@@ -75,8 +75,8 @@ def sim(
     default="all",
     show_default=True,
     metavar="all|none|LIST",
-    help="Classes by comma: kill, stop, partition, oneway, flap, slow, diskfull, slowfsync, failfsync, "
-    "clock, storm, seedloss.",
+    help="Classes by comma: kill, crash, stop, partition, oneway, flap, slow, diskfull, slowfsync, "
+    "failfsync, clock, storm, seedloss.",
 )
 @click.option(
     "--rate",
@@ -87,6 +87,13 @@ def sim(
     help="Messages a second of the whole mesh; bursts come on top.",
 )
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Makes the schedule.")
+@click.option(
+    "--net",
+    type=click.Choice(["loopback", "ns"]),
+    default="loopback",
+    show_default=True,
+    help="Ways between the gateways: cables on loopback, or network namespaces (Linux, root).",
+)
 @click.option(
     "--dir",
     "directory",
@@ -102,6 +109,7 @@ def run(
     faults: str,
     rate: float,
     seed: int,
+    net: str,
     directory: Path | None,
     keep: bool,
     as_json: bool,
@@ -112,6 +120,7 @@ def run(
     Classes that this machine cannot inject are named with the reason.
     """
     from gateway.harness.real.faultclass import chosen
+    from gateway.harness.real.network import Net
     from gateway.harness.real.options import Options
     from gateway.harness.real.run import run as run_harness
 
@@ -121,6 +130,7 @@ def run(
         faults=chosen(faults),
         rate=rate,
         seed=seed,
+        net=Net(net),
         directory=directory,
         keep=keep,
         json=as_json,

@@ -76,10 +76,15 @@ class Fleet:
         tell(f"gateway invite {node}; gateway join")
         invite = await founder.command("invite", node, "--json")
         code = msgspec.json.decode(invite, type=InviteAnswer).join_code
-        await joiner.command("join", "--invite", "-", stdin=code)
+        await joiner.command(*self.join_command(node), stdin=code)
         write_settings(joiner.home, dict(self._settings[node]))
         await joiner.start()
         return code
+
+    def join_command(self, node: NodeId) -> tuple[str, ...]:
+        """``gateway join`` as this node has to say it, with the code on stdin."""
+        plain = ("--allow-plain",) if self._settings[node].get("listen.allow_plain") else ()
+        return ("join", "--invite", "-", *plain)
 
     async def add_agents(self, homes: Mapping[AgentId, NodeId]) -> None:
         """Name the agents and wait until every node knows them."""

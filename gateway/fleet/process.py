@@ -69,13 +69,14 @@ class GatewayProcess:
 
     async def start(self, extra: Mapping[str, str] | None = None) -> None:
         """Run the gateway, with these variables besides, and wait until it is ready. Raises FleetFailed."""
-        self._process = self._spawn(extra or {})
+        self.launch(extra or {})
         async with self.client() as client:
             await until(f"{self.node} is ready", lambda: self._is_ready(client), READY_WITHIN_S)
 
-    def _spawn(self, extra: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    def launch(self, extra: Mapping[str, str]) -> None:
+        """Run the gateway, with these variables besides, and wait for nothing."""
         with self._stderr.open("ab") as stderr:
-            return subprocess.Popen(  # noqa: S603 - our own program, no shell
+            self._process = subprocess.Popen(  # noqa: S603 - our own program, no shell
                 [*self._prefix, *_COMMAND, "run"],
                 env=self._environ | dict(extra),
                 stdin=subprocess.DEVNULL,

@@ -25,6 +25,7 @@ def check_all(mesh: Mesh, account: Account) -> Iterator[Fault]:
         yield from check_outbox(facts)
         yield from check_quarantine(facts)
         yield from check_accepted(facts)
+        yield from check_said_once(facts)
         yield from check_turns(facts)
     yield from check_engagements(mesh, account)
     yield from check_sightings(mesh, account)
@@ -73,8 +74,20 @@ def check_accepted(facts: NodeFacts) -> Iterator[Fault]:
             yield Fault(FaultKind.ACCEPTED_WITHOUT_ROW, entry.corr_id, f"its row is {late} ms younger")
 
 
+def check_said_once(facts: NodeFacts) -> Iterator[Fault]:
+    """I3: whatever is asked again, ``accepted`` of an event is one ACK, and so is its end."""
+    said: dict[tuple[EventId, bool], set[EventId]] = {}
+    for entry in facts.outbox:
+        if entry.corr_id is not None and (entry.accepts or entry.ends):
+            said.setdefault((entry.corr_id, entry.ends), set()).add(entry.event_id)
+    for (event, ends), acks in said.items():
+        if len(acks) > 1:
+            what = "ended" if ends else "accepted"
+            yield Fault(FaultKind.TURN, event, f"{facts.node} {what} it in {len(acks)} ACKs")
+
+
 def check_turns(facts: NodeFacts) -> Iterator[Fault]:
-    """I3: one terminal ACK for each finished turn, and it says what the ledger says."""
+    """I3: a terminal ACK for each finished turn, and it says what the ledger says."""
     ends: dict[EventId, list[Said]] = {}
     for entry in facts.outbox:
         if entry.ends and entry.corr_id is not None:
@@ -84,8 +97,6 @@ def check_turns(facts: NodeFacts) -> Iterator[Fault]:
         if row is None or row.state is not TurnState.DONE:
             state = "no row" if row is None else f"a row that is {row.state}"
             yield Fault(FaultKind.TURN, event, f"{facts.node} said processed and has {state}")
-        elif len({ack.event_id for ack in acks}) > 1:
-            yield Fault(FaultKind.TURN, event, f"{facts.node} ended it {len(acks)} times")
         elif (acks[0].outcome, acks[0].deliveries) != (row.outcome, row.delivery_count):
             yield Fault(FaultKind.TURN, event, f"ACK and ledger of {facts.node} disagree")
     for row in facts.received.values():

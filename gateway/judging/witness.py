@@ -43,6 +43,14 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True):
     event_id: EventId
 
 
+class Return(msgspec.Struct, frozen=True, kw_only=True):
+    """An agent set out to give its turn back; whether the gateway heard of it is another matter."""
+
+    agent: AgentId
+    event_id: EventId
+    lease_id: str
+
+
 class Refusal(msgspec.Struct, frozen=True, kw_only=True):
     """A gateway refused to send."""
 
@@ -59,6 +67,7 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
     promises: tuple[Promise, ...]
     settlements: tuple[Settlement, ...]
     refusals: tuple[Refusal, ...]
+    returns: tuple[Return, ...] = ()
 
     def promised(self, key: str) -> EventId | None:
         """The event that a key became."""
@@ -74,6 +83,7 @@ class Witness:
         self._promises: dict[str, Promise] = {}
         self._settlements: list[Settlement] = []
         self._refusals: list[Refusal] = []
+        self._returns: list[Return] = []
 
     def saw(
         self, *, at_ms: int, agent: AgentId, node: NodeId, event_id: EventId, lease_id: str,
@@ -105,6 +115,10 @@ class Witness:
         """The end of a turn was answered."""
         self._settlements.append(Settlement(order=self._next(), agent=agent, event_id=event_id))
 
+    def gives_back(self, agent: AgentId, event_id: EventId, lease_id: str) -> None:
+        """A turn is about to be given back."""
+        self._returns.append(Return(agent=agent, event_id=event_id, lease_id=lease_id))
+
     def refused(self, refusal: Refusal) -> None:
         """A send was refused."""
         self._refusals.append(refusal)
@@ -125,6 +139,7 @@ class Witness:
             promises=tuple(self._promises.values()),
             settlements=tuple(self._settlements),
             refusals=tuple(self._refusals),
+            returns=tuple(self._returns),
         )
 
     def _next(self) -> int:

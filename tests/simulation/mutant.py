@@ -1,4 +1,4 @@
-"""A copy of the packages with one planted bug, and whether the simulation sees it."""
+"""A copy of the packages, with one planted bug or none, and what simulation and harness see of it."""
 
 import json
 import os
@@ -7,11 +7,11 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[2]
 MUTATIONS = sorted((Path(__file__).parent / "mutations").glob("*.toml"))
-PACKAGES = ("outbox", "auth", "stateroom", "gateway")
+PACKAGES = ("outbox", "auth", "stateroom", "spark", "gateway")
 _COMMAND = "import sys; from gateway.cli import main; sys.exit(main())"
 
 
@@ -21,16 +21,23 @@ class Mutation(NamedTuple):
     new: str
     seeds: int
     """It must be seen within so many worlds, from seed 0."""
+    runs: int = 0
+    """It must also be seen within so many runs on real processes, from seed 1."""
 
 
 def read_mutation(path: Path) -> Mutation:
     return Mutation(**tomllib.loads(path.read_text()))
 
 
-def plant(mutation: Mutation, folder: Path) -> None:
-    """Copy the packages into an empty folder and break them there."""
+def copy(folder: Path) -> None:
+    """Copy the packages into an empty folder."""
     for package in PACKAGES:
         shutil.copytree(ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
+
+
+def plant(mutation: Mutation, folder: Path) -> None:
+    """Copy the packages and break them there."""
+    copy(folder)
     target = folder / mutation.file
     text = target.read_text()
     assert text.count(mutation.old) == 1, f"{mutation.file} has changed: renew the mutation"
@@ -39,12 +46,23 @@ def plant(mutation: Mutation, folder: Path) -> None:
 
 def first_failing_seed(folder: Path, seeds: int) -> int | None:
     """The first world in which the copy breaks a promise."""
-    command = [sys.executable, "-c", _COMMAND, "harness", "sim"]
-    command += ["--seeds", str(seeds), "--from", "0", "--stop", "--json"]
+    found = _harness(folder, "sim", "--seeds", str(seeds), "--from", "0", "--stop")
+    failed = found["failed"]
+    return failed[0] if failed else None
+
+
+def broken_promises(folder: Path, seed: int) -> list[Any]:
+    """What breaks when gateways of the copy die at crash points."""
+    flags = ("--nodes", "3", "--duration", "30", "--faults", "crash", "--seed", str(seed))
+    found = _harness(folder, "run", *flags)
+    return found["faults"]
+
+
+def _harness(folder: Path, *arguments: str) -> Any:
+    command = [sys.executable, "-c", _COMMAND, "harness", *arguments, "--json"]
     environment = os.environ | {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, timeout=900, check=False
     )
     assert done.returncode in {0, 1}, done.stderr
-    failed = json.loads(done.stdout.splitlines()[-1])["failed"]
-    return failed[0] if failed else None
+    return json.loads(done.stdout.splitlines()[-1])

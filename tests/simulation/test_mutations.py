@@ -4,7 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.simulation.mutant import MUTATIONS, first_failing_seed, plant, read_mutation
+from tests.simulation.mutant import (
+    MUTATIONS,
+    broken_promises,
+    copy,
+    first_failing_seed,
+    plant,
+    read_mutation,
+)
 
 SAMPLE = (
     "ack-before-append",
@@ -13,6 +20,9 @@ SAMPLE = (
     "lost-wake-up-after-reconnect",
 )
 """Seen within seconds; the others are `long`."""
+
+REAL = [path for path in MUTATIONS if read_mutation(path).runs]
+"""Those that need a death between a commit and its answer, and are planted into real processes as well."""
 
 
 def test_there_are_enough_of_them_and_each_says_what_is_wrong() -> None:
@@ -40,3 +50,33 @@ def test_the_simulation_sees_it(path: Path, tmp_path: Path) -> None:
     mutation = read_mutation(path)
     plant(mutation, tmp_path)
     assert first_failing_seed(tmp_path, mutation.seeds) is not None
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+def test_without_a_bug_the_same_worlds_are_clean(tmp_path: Path) -> None:
+    """Otherwise "seen" would mean nothing."""
+    copy(tmp_path)
+    assert first_failing_seed(tmp_path, max(read_mutation(path).seeds for path in MUTATIONS)) is None
+
+
+def test_without_a_bug_the_first_worlds_are_clean(tmp_path: Path) -> None:
+    copy(tmp_path)
+    assert first_failing_seed(tmp_path, 5) is None
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("path", REAL, ids=lambda path: path.stem)
+@pytest.mark.timeout(900)
+def test_real_processes_show_it(path: Path, tmp_path: Path) -> None:
+    mutation = read_mutation(path)
+    plant(mutation, tmp_path)
+    assert any(broken_promises(tmp_path, seed) for seed in range(1, mutation.runs + 1))
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_without_a_bug_real_processes_are_clean(tmp_path: Path) -> None:
+    copy(tmp_path)
+    runs = max(read_mutation(path).runs for path in REAL)
+    assert [broken_promises(tmp_path, seed) for seed in range(1, runs + 1)] == [[]] * runs

@@ -5,9 +5,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from gateway.errors import ConfigError
 from gateway.harness.real.faultclass import FaultClass
+from gateway.harness.real.network import Net
 
 _FAKETIME = (
     "/usr/lib/*/faketime/libfaketimeMT.so.1",
@@ -17,9 +21,16 @@ _FAKETIME = (
 _TRY_WITHIN_S = 10.0
 
 
-def missing(faults: tuple[FaultClass, ...]) -> dict[FaultClass, str]:
+def check_network(net: Net) -> None:
+    """Raises ConfigError when this machine has no such network."""
+    reason = _no_namespaces() if net is Net.NS else ""
+    if reason:
+        raise ConfigError(f"--net {net} does not work here: {reason}", hint="leave --net out")
+
+
+def missing(faults: tuple[FaultClass, ...], net: Net) -> dict[FaultClass, str]:
     """Of these classes the ones that cannot be injected here, with the reason."""
-    reasons = {fault: _reason(fault) for fault in faults}
+    reasons = {fault: _reason(fault, net) for fault in faults}
     return {fault: reason for fault, reason in reasons.items() if reason}
 
 
@@ -29,12 +40,14 @@ def faketime() -> str | None:
     return next(map(str, found), None)
 
 
-def _reason(fault: FaultClass) -> str:
+def _reason(fault: FaultClass, net: Net) -> str:
     match fault:
         case FaultClass.SLOWFSYNC | FaultClass.FAILFSYNC:
             return _no_strace()
         case FaultClass.DISKFULL:
             return _no_tmpfs()
+        case FaultClass.SLOW if net is Net.NS:
+            return _no_netem()
         case FaultClass.CLOCK:
             return "" if faketime() else "libfaketime is not installed"
         case _:
@@ -57,6 +70,33 @@ def _no_tmpfs() -> str:
         if not _works("mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", place):
             return "mounting is not allowed here"
         return "" if _works("umount", place) else "unmounting is not allowed here"
+
+
+def _no_namespaces() -> str:
+    if sys.platform != "linux" or os.geteuid() != 0:
+        return "network namespaces need Linux and root"
+    if shutil.which("ip") is None:
+        return "ip is not installed (package iproute2)"
+    with _namespace() as name:
+        return "" if name else "network namespaces are not allowed here"
+
+
+def _no_netem() -> str:
+    with _namespace() as name:
+        tried = ("netns", "exec", name, "tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms")
+        return "" if name and _works("ip", *tried) else "this kernel has no netem (tc qdisc … netem)"
+
+
+@contextmanager
+def _namespace() -> Iterator[str]:
+    """One to try things in; its name is empty when there can be none."""
+    name = f"gw{os.getpid()}-probe"
+    made = _works("ip", "netns", "add", name)
+    try:
+        yield name if made else ""
+    finally:
+        if made:
+            _works("ip", "netns", "delete", name)
 
 
 def _works(*command: str) -> bool:

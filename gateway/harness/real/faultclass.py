@@ -10,6 +10,8 @@ class FaultClass(StrEnum):
 
     KILL = "kill"
     """SIGKILL; the gateway comes back after a while."""
+    CRASH = "crash"
+    """It is started again so that it dies at a named place of its code, and again as ever."""
     STOP = "stop"
     """SIGSTOP, then SIGCONT: it is there and says nothing."""
     PARTITION = "partition"

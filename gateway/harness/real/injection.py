@@ -15,7 +15,10 @@ class Injection(msgspec.Struct, frozen=True, kw_only=True):
     """One node, two of a link (one-way: from, to), or all."""
     for_ms: int
     amount: int = 0
-    """Milliseconds that a link or a sync is late, seconds that a clock is off, or rounds of a storm."""
+    """Milliseconds that a link or a sync is late, seconds that a clock is off, rounds of a storm, or the
+    passing of a crash point that kills."""
+    point: str = ""
+    """The name of the crash point where a crash happens."""
 
     @property
     def until_ms(self) -> int:
@@ -26,6 +29,6 @@ class Injection(msgspec.Struct, frozen=True, kw_only=True):
     def line(self) -> str:
         """For people."""
         between = " > " if self.fault is FaultClass.ONEWAY else " "
-        amount = f" ({self.amount})" if self.amount else ""
+        amount = f" ({self.point}{':' if self.point else ''}{self.amount})" if self.amount else ""
         whom = between.join(self.targets)
         return f"{self.at_ms / 1000:7.1f} s  {self.fault:<10} {whom} for {self.for_ms / 1000:.1f} s{amount}"

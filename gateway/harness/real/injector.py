@@ -52,7 +52,8 @@ class Injector:
         self.injected.append(injection)
         self._tell(injection.line)
         async with self._fault(injection):
-            await asyncio.sleep(injection.for_ms / 1000)
+            if injection.fault not in _AT_ONCE:
+                await asyncio.sleep(injection.for_ms / 1000)
 
     def _impossible(self, injection: Injection) -> str:
         """A process that is down already can have no trouble of its own."""
@@ -67,12 +68,12 @@ class Injector:
         match injection.fault:
             case FaultClass.KILL | FaultClass.SEEDLOSS:
                 return self._killed(station)
+            case FaultClass.CRASH:
+                return self._crashed(station, injection)
             case FaultClass.STOP:
                 return self._stopped(station)
-            case FaultClass.PARTITION:
-                return self._partitioned(injection.targets, both=True)
-            case FaultClass.ONEWAY:
-                return self._partitioned(injection.targets, both=False)
+            case FaultClass.PARTITION | FaultClass.ONEWAY:
+                return self._partitioned(injection.targets, both=injection.fault is FaultClass.PARTITION)
             case FaultClass.FLAP:
                 return self._flapping(injection)
             case FaultClass.SLOW:
@@ -80,10 +81,9 @@ class Injector:
             case FaultClass.DISKFULL:
                 return self._full(station)
             case FaultClass.SLOWFSYNC:
-                inject = f"{SYNCS}:delay_enter={injection.amount * 1000}"
-                return self._tampered(station, injection.fault, inject)
+                return self._tampered(station, injection, f"delay_enter={injection.amount * 1000}")
             case FaultClass.FAILFSYNC:
-                return self._tampered(station, injection.fault, f"{SYNCS}:error=EIO:when=1")
+                return self._tampered(station, injection, "error=EIO:when=1")
             case FaultClass.CLOCK:
                 return self._off(station, injection.amount)
             case FaultClass.STORM:
@@ -96,6 +96,14 @@ class Injector:
             yield
         finally:
             await station.up()
+
+    @asynccontextmanager
+    async def _crashed(self, station: Station, injection: Injection) -> AsyncIterator[None]:
+        if await station.crash(f"{injection.point}:{injection.amount}", injection.for_ms / 1000):
+            self._tell(f"{station.node} died at {injection.point}")
+        else:
+            self._tell(f"{station.node} did not pass {injection.point} so often and was killed")
+        yield
 
     @asynccontextmanager
     async def _stopped(self, station: Station) -> AsyncIterator[None]:
@@ -149,13 +157,13 @@ class Injector:
                 await asyncio.to_thread(disk.free)
 
     @asynccontextmanager
-    async def _tampered(self, station: Station, fault: FaultClass, inject: str) -> AsyncIterator[None]:
+    async def _tampered(self, station: Station, injection: Injection, syncs: str) -> AsyncIterator[None]:
         pid = station.process.pid
         assert pid is not None, "it was looked at a moment ago"
-        with station.troubled(fault):
+        with station.troubled(injection.fault):
             async with AsyncExitStack() as stack:
                 try:
-                    await stack.enter_async_context(tampered(pid, inject))
+                    await stack.enter_async_context(tampered(pid, f"{SYNCS}:{syncs}"))
                 except FleetFailed as failed:
                     self._tell(f"{station.node}: {failed}")
                 yield
@@ -180,9 +188,13 @@ class Injector:
         yield
 
 
+_AT_ONCE = frozenset({FaultClass.CRASH})
+"""Over as soon as they have happened."""
+
 _OF_PROCESSES = frozenset(
     {
         FaultClass.KILL,
+        FaultClass.CRASH,
         FaultClass.STOP,
         FaultClass.DISKFULL,
         FaultClass.SLOWFSYNC,

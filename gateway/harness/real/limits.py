@@ -28,6 +28,9 @@ LEASE_MS = 3_000
 DELIVERIES_MAX = 4
 """Short leases: agents that are slow or silent lose their turns within the run."""
 
+PROCESS_MS = 5_000
+"""The promise from accepted to processed: slow and silent agents break it, and their senders ask once."""
+
 RETRY_FIRST_MS, RETRY_CAP_MS, ACK_TIMEOUT_MS = 500, 4_000, 3_000
 RETRY_ATTEMPTS = 12
 
@@ -59,6 +62,15 @@ DIALLER_BYTES_MAX = 64 * 1024
 
 PUMP_BYTES = 64 * 1024
 """One read of a cable; at most two of them are held in each direction."""
+
+IP_WITHIN_S = 10.0
+"""One call of ``ip`` or ``tc``: some milliseconds."""
+
+NS_PORT = 7420
+"""Of every gateway in a namespace of its own."""
+
+LINK_DOWN_S = 0.1
+"""The cable of a flapping node is out for so long."""
 
 ATTACHED_WITHIN_S = 10.0
 """Until ``strace`` holds a process."""

@@ -4,6 +4,7 @@ import msgspec
 
 from gateway.harness.real.faultclass import FaultClass
 from gateway.judging.facts import NodeFacts
+from gateway.judging.lives import Life
 from gateway.judging.witness import Account
 from outbox.chain import Head
 from outbox.ids import NodeId
@@ -33,6 +34,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     account: Account
     marks: tuple[Mark, ...] = ()
     ends: tuple[End, ...] = ()
+    lives: tuple[Life, ...] = ()
+    """Of all gateways, one after the other."""
     complaints: tuple[tuple[NodeId, str], ...] = ()
     """Bugs that gateways met and wrote into their logs."""
     readmitted: tuple[NodeId, ...] = ()

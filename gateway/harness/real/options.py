@@ -5,6 +5,7 @@ from pathlib import Path
 import msgspec
 
 from gateway.harness.real.faultclass import FaultClass
+from gateway.harness.real.network import Net
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -19,6 +20,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     directory: Path | None = None
     """Where everything goes; it must be empty or new. None makes a temporary one."""
+    net: Net = Net.LOOPBACK
     keep: bool = False
     """Keep homes and logs of a run in which nothing broke."""
     json: bool = False
@@ -27,7 +29,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     def command(self) -> str:
         """What repeats the run."""
         faults = ",".join(self.faults) or "none"
+        net = "" if self.net is Net.LOOPBACK else f" --net {self.net}"
         return (
             f"gateway harness run --nodes {self.nodes} --duration {self.duration_s} --faults {faults}"
-            f" --rate {self.rate:g} --seed {self.seed}"
+            f" --rate {self.rate:g} --seed {self.seed}{net}"
         )

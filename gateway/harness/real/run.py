@@ -12,11 +12,13 @@ from gateway.fleet.directory import empty_directory
 from gateway.fleet.progress import Progress, make_progress
 from gateway.fleet.waiting import comes_true
 from gateway.harness.real.cables import CableNetwork
-from gateway.harness.real.equipment import missing
+from gateway.harness.real.equipment import check_network, missing
 from gateway.harness.real.habit import Habit
 from gateway.harness.real.injection import Injection
 from gateway.harness.real.injector import Injector
 from gateway.harness.real.limits import REST_WITHIN_S, SENDS_WITHIN_S
+from gateway.harness.real.namespaces import NamespaceNetwork
+from gateway.harness.real.network import Net, Network
 from gateway.harness.real.notes import Case
 from gateway.harness.real.options import Options
 from gateway.harness.real.page import page
@@ -55,7 +57,8 @@ class Harness:
         self._progress = progress
         self._begun_ms = clock.mono_ms()
         self._nodes = [NodeId(f"n{number}") for number in range(1, options.nodes + 1)]
-        self._skipped = missing(options.faults)
+        check_network(options.net)
+        self._skipped = missing(options.faults, options.net)
         faults = [fault for fault in options.faults if fault not in self._skipped]
         self._schedule = schedule(options.seed, self._nodes, options.duration_s * 1_000, faults)
         self._witness = Witness()
@@ -90,7 +93,8 @@ class Harness:
         return result
 
     async def _perform(self) -> tuple[Site, Case]:
-        network = await CableNetwork.open(self._nodes)
+        made = NamespaceNetwork if self._options.net is Net.NS else CableNetwork
+        network: Network = await made.open(self._nodes)
         site = Site(self._root, os.environ, self._nodes, network=network, clock=self._clock, tell=self._tell)
         try:
             self._progress.begin("gateways", len(self._nodes) + 2)
@@ -109,6 +113,7 @@ class Harness:
             account=self._witness.account(),
             marks=tuple(mark for station in site.stations.values() for mark in station.marks),
             ends=tuple(end for station in site.stations.values() for end in station.ends),
+            lives=tuple(life for station in site.stations.values() for life in station.lives),
             complaints=tuple(site.complaints()),
             readmitted=readmitted,
             rooms_differ=differ,

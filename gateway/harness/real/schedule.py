@@ -6,6 +6,7 @@ freely.
 
 from collections.abc import Sequence
 
+from gateway.crashpoint import CrashPoint
 from gateway.harness.real.faultclass import OF_LINKS, FaultClass
 from gateway.harness.real.injection import Injection
 from gateway.harness.real.limits import FAULT_EVERY_MS, WARM_UP_MS
@@ -14,6 +15,7 @@ from outbox.ids import NodeId
 
 _LENGTH_MS: dict[FaultClass, tuple[int, int]] = {
     FaultClass.KILL: (100, 3_000),
+    FaultClass.CRASH: (3_000, 6_000),
     FaultClass.STOP: (500, 8_000),
     FaultClass.PARTITION: (1_000, 12_000),
     FaultClass.ONEWAY: (1_000, 12_000),
@@ -25,15 +27,29 @@ _LENGTH_MS: dict[FaultClass, tuple[int, int]] = {
     FaultClass.CLOCK: (3_000, 15_000),
     FaultClass.STORM: (500, 1_500),
 }
-"""How long each lasts, shortest and longest."""
+"""How long each lasts, shortest and longest; a crash at most so long."""
 
 _AMOUNT: dict[FaultClass, tuple[int, int]] = {
+    FaultClass.CRASH: (1, 20),
     FaultClass.SLOW: (50, 500),
     FaultClass.SLOWFSYNC: (20, 300),
     FaultClass.CLOCK: (10, 600),
     FaultClass.STORM: (2, 4),
 }
 """How strong, in the units of ``Injection.amount``; a clock is ahead or behind."""
+
+CRASH_POINTS = (
+    CrashPoint.ENGINE_BEFORE_COMMIT,
+    CrashPoint.ENGINE_AFTER_COMMIT,
+    CrashPoint.ENGINE_AFTER_EFFECTS,
+    CrashPoint.LINK_BEFORE_SUBMIT,
+    CrashPoint.LINK_AFTER_COMMIT,
+    CrashPoint.LINK_AFTER_SEEN,
+    CrashPoint.ANSWER_BEFORE_SEND,
+    CrashPoint.DELIVER_BEFORE_SEND,
+    CrashPoint.DELIVER_AFTER_SEND,
+)
+"""Those that a mesh under load passes all the time; the others belong to joining and collecting."""
 
 
 def schedule(
@@ -110,8 +126,9 @@ class _Calendar:
         amount = self._dice.between(*_AMOUNT[fault]) if fault in _AMOUNT else 0
         if fault is FaultClass.CLOCK and self._dice.chance(0.5):
             amount = -amount
+        point = self._dice.among(CRASH_POINTS) if fault is FaultClass.CRASH else ""
         self.injections.append(
-            Injection(at_ms=at_ms, fault=fault, targets=targets, for_ms=for_ms, amount=amount)
+            Injection(at_ms=at_ms, fault=fault, targets=targets, for_ms=for_ms, amount=amount, point=point)
         )
 
 

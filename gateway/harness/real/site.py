@@ -21,6 +21,7 @@ from gateway.harness.real.limits import (
     DELIVERIES_MAX,
     HEAL_WITHIN_S,
     LEASE_MS,
+    PROCESS_MS,
     RETRY_ATTEMPTS,
     RETRY_CAP_MS,
     RETRY_FIRST_MS,
@@ -34,6 +35,7 @@ from outbox.reader import JournalReader
 _SETTINGS: Mapping[str, object] = {
     "courier.lease_ms": LEASE_MS,
     "courier.max_deliveries": DELIVERIES_MAX,
+    "sla.process_ms": PROCESS_MS,
     "retry.first_ms": RETRY_FIRST_MS,
     "retry.cap_ms": RETRY_CAP_MS,
     "retry.attempts": RETRY_ATTEMPTS,
@@ -140,7 +142,7 @@ class Site:
         stranger = self._root / f".stranger-{node}"
         founder = self.fleet.gateways[self.fleet.founder]
         try:
-            await founder.command("--home", str(stranger), "join", "--invite", "-", stdin=code)
+            await founder.command("--home", str(stranger), *self.fleet.join_command(node), stdin=code)
         except FleetFailed:
             return False
         finally:

@@ -1,17 +1,21 @@
 """One gateway under supervision: taken down and brought up on purpose, revived when it ended by itself."""
 
 import asyncio
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from gateway.clock import Clock
+from gateway.crashpoint import VARIABLE
 from gateway.fleet.errors import FleetFailed
 from gateway.fleet.limits import LOOK_EVERY_S
 from gateway.fleet.process import GatewayProcess
+from gateway.fleet.waiting import comes_true
 from gateway.harness.real.equipment import faketime
 from gateway.harness.real.faultclass import FaultClass
 from gateway.harness.real.limits import EXPLAINS_MS, REVIVE_PAUSE_S, REVIVES_MAX
 from gateway.harness.real.notes import End, Mark
+from gateway.judging.lives import Life
 from outbox.ids import NodeId
 from outbox.reader import JournalReader
 
@@ -32,6 +36,9 @@ class Station:
         self._trouble: FaultClass | None = None
         self._explains_until_ms: int | None = None
         self._clock_s = 0
+        self._lives: list[Life] = []
+        self._began_ms: int | None = clock.wall_ms()
+        """Of the process that runs: the first is started by somebody else, after this."""
 
     @property
     def node(self) -> NodeId:
@@ -42,6 +49,13 @@ class Station:
     def away(self) -> bool:
         """Whether it is meant to be down."""
         return self._away > 0
+
+    @property
+    def lives(self) -> list[Life]:
+        """All its processes so far."""
+        if self._began_ms is None:
+            return self._lives
+        return [*self._lives, Life(node=self.node, began_ms=self._began_ms)]
 
     @contextmanager
     def troubled(self, fault: FaultClass) -> Iterator[None]:
@@ -76,6 +90,27 @@ class Station:
             await self.down(orderly=orderly)
             await self.up()
 
+    async def crash(self, point: str, within_s: float) -> bool:
+        """Let it die at a crash point, or by SIGKILL when it does not pass there in time, and start it again.
+
+        Returns whether it died there. Raises FleetFailed.
+        """
+        self._away += 1
+        async with self._turn:
+            if self.process.pid is not None:
+                await self._take_down(orderly=False)
+            self._begins()
+            self.process.launch({**self._clock_environ(), VARIABLE: point})
+            died = await comes_true(self._is_dead, within_s)
+            if died and self.process.ended != -signal.SIGKILL:
+                self._note_end()
+            await self._take_down(orderly=False)
+        await self.up()
+        return died
+
+    async def _is_dead(self) -> bool:
+        return self.process.ended is not None
+
     async def watch(self) -> None:
         """Revive it whenever it has ended by itself, until cancelled. Raises FleetFailed."""
         while True:
@@ -90,11 +125,13 @@ class Station:
             await self.process.stop()
         else:
             self.process.kill()
+        self._is_over()
         self.marks.append(await asyncio.to_thread(self._mark))
 
     async def _start(self) -> None:
         for _ in range(REVIVES_MAX):
             try:
+                self._begins()
                 await self.process.start(self._clock_environ())
             except FleetFailed:
                 if self.process.ended is None:
@@ -106,7 +143,17 @@ class Station:
                 return
         raise FleetFailed(f"{self.node} did not come up in {REVIVES_MAX} starts", hint="see its log")
 
+    def _begins(self) -> None:
+        self._began_ms = self._clock.wall_ms()
+
+    def _is_over(self) -> None:
+        if self._began_ms is not None:
+            ended_ms = self._clock.wall_ms()
+            self._lives.append(Life(node=self.node, began_ms=self._began_ms, ended_ms=ended_ms))
+        self._began_ms = None
+
     def _note_end(self) -> None:
+        self._is_over()
         status = self.process.ended
         assert status is not None
         until_ms = self._explains_until_ms

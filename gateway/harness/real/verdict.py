@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 
-from gateway.harness.real.limits import BRIEF
+from gateway.harness.real.limits import BRIEF, LEASE_MS
 from gateway.harness.real.notes import Case, Mark
 from gateway.judging.endings import check_agreement, check_settlements
 from gateway.judging.facts import NodeFacts
 from gateway.judging.faults import Fault, FaultKind
 from gateway.judging.invariants import check_all
+from gateway.judging.lives import check_leases
 from outbox.kinds import Kind
 
 
@@ -20,6 +21,7 @@ def judge(case: Case) -> tuple[Fault, ...]:
         *_admissions(case),
         *(fault for mark in case.marks for fault in check_mark(mark, case.mesh[mark.node])),
         *check_all(case.mesh, case.account),
+        *check_leases(case.lives, case.account, LEASE_MS),
         *check_settlements(case.mesh, case.account),
         *_unasked(case),
         *check_agreement(case.mesh, brief),

@@ -42,14 +42,21 @@ class Worker:
 
     async def _live(self, agent: AgentClient) -> None:
         """Until death, or until the gateway has had enough for a while."""
+        waiting: asyncio.Queue[Turn] = asyncio.Queue(CREDIT)
         try:
-            async with agent.turns(f"{self.name}-{self._life}", credit=CREDIT) as turns:
-                await self._take_all(turns)
-        except Denied as refused:
-            if not refused.is_retryable:
+            async with (
+                agent.turns(f"{self.name}-{self._life}", credit=CREDIT) as turns,
+                asyncio.TaskGroup() as tasks,
+            ):
+                taking = tasks.create_task(self._take(turns, waiting))
+                await self._work(waiting)
+                taking.cancel()
+        except* Denied as refused:
+            if not all(error.is_retryable for error in refused.exceptions if isinstance(error, Denied)):
                 raise
 
-    async def _take_all(self, turns: Turns) -> None:
+    async def _take(self, turns: Turns, waiting: asyncio.Queue[Turn]) -> None:
+        """Note each turn when it comes, however long the ones before it take."""
         async for turn in turns:
             self._witness.saw(
                 at_ms=self._clock.wall_ms(),
@@ -60,6 +67,12 @@ class Worker:
                 delivery_count=turn.delivery_count,
                 resumed=turn.resumed,
             )
+            await waiting.put(turn)
+
+    async def _work(self, waiting: asyncio.Queue[Turn]) -> None:
+        """One turn after the other, until death."""
+        while True:
+            turn = await waiting.get()
             what = deed(
                 self._habit,
                 turn.delivery_count,
@@ -98,6 +111,7 @@ class Worker:
                 await turn.failed("this one fails")
                 self._witness.settled(self.name, turn.event_id)
             case Deed.NACK:
+                self._witness.gives_back(self.name, turn.event_id, turn.lease_id)
                 await turn.nack(PAUSE_MS)
             case Deed.IGNORE | Deed.DIE:
                 return

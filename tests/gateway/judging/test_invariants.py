@@ -1,5 +1,6 @@
 """A run without fault has none, and each fault that is put into it by hand is found, as what it is."""
 
+import pytest
 from msgspec.structs import replace
 
 from gateway.judging.faults import FaultKind
@@ -9,6 +10,7 @@ from gateway.judging.invariants import (
     check_engagements,
     check_outbox,
     check_promises,
+    check_said_once,
     check_sightings,
     check_survival,
     check_turns,
@@ -46,7 +48,9 @@ def test_a_good_run_has_no_fault():
     assert not found(check_sightings(good, seen))
     assert not found(check_cursors(good))
     for facts in good.values():
-        assert not found((*check_outbox(facts), *check_accepted(facts), *check_turns(facts)))
+        assert not found(
+            (*check_outbox(facts), *check_accepted(facts), *check_said_once(facts), *check_turns(facts))
+        )
         assert not found(check_survival(facts, facts))
 
 
@@ -99,13 +103,14 @@ def test_a_terminal_ack_of_an_open_turn_is_a_fault():
     assert found(faults) == [(FaultKind.TURN, ASKED)]
 
 
-def test_two_terminal_acks_of_one_turn_are_a_fault_and_a_repeated_one_is_not():
+@pytest.mark.parametrize("which", [0, -1], ids=["accepted", "ended"])
+def test_two_acks_that_say_one_thing_are_a_fault_and_a_repeated_one_is_not(which: int):
     facts = mesh()[MBP]
-    end, place = facts.outbox[-1], len(facts.outbox) + 1
-    repeated = replace(end, seq=place, attempt=2)
-    assert not found(check_turns(replace(facts, outbox=(*facts.outbox, repeated))))
-    second = replace(end, seq=place, event_id=ANSWER)
-    assert found(check_turns(replace(facts, outbox=(*facts.outbox, second)))) == [(FaultKind.TURN, FAILING)]
+    said, place = facts.outbox[which], len(facts.outbox) + 1
+    repeated = replace(said, seq=place, attempt=2)
+    assert not found(check_said_once(replace(facts, outbox=(*facts.outbox, repeated))))
+    second = replace(facts, outbox=(*facts.outbox, replace(said, seq=place, event_id=ANSWER)))
+    assert found(check_said_once(second)) == [(FaultKind.TURN, FAILING)]
 
 
 def test_an_ack_that_contradicts_its_ledger_is_a_fault():

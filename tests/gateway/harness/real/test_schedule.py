@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from gateway.harness.real.faultclass import OF_LINKS, FaultClass
 from gateway.harness.real.injection import Injection
-from gateway.harness.real.schedule import schedule
+from gateway.harness.real.schedule import CRASH_POINTS, schedule
 from outbox.ids import NodeId
 
 SEEDS = st.integers(0, 2**32)
@@ -29,6 +29,7 @@ def test_it_is_fair(seed: int, count: int, seconds: int):
     assert list(plan) == sorted(plan, key=lambda one: one.at_ms)
     for one in plan:
         assert one.at_ms >= 0
+        assert (one.point in CRASH_POINTS) == (one.fault is FaultClass.CRASH)
         assert one.until_ms <= seconds * 1_000
         assert len(one.targets) == (count if one.fault is FaultClass.STORM else 1 + (one.fault in OF_LINKS))
     for one, other in combinations(plan, 2):

@@ -6,9 +6,10 @@ from gateway.harness.real.faultclass import FaultClass
 from gateway.harness.real.notes import Case, End, Mark
 from gateway.harness.real.verdict import check_mark, judge
 from gateway.judging.faults import FaultKind
-from gateway.judging.witness import Refusal
+from gateway.judging.lives import Life
+from gateway.judging.witness import Refusal, Sighting
 from outbox.chain import Head
-from outbox.ids import NodeId, Seq
+from outbox.ids import AgentId, NodeId, Seq
 from outbox.records import DeliveryState
 from tests.gateway.judging.stories import ASKED, EPOCH, FAILING, LAB, MBP, OWNERLESS, UNANSWERED, VPS
 from tests.gateway.judging.stories import mesh as story
@@ -47,6 +48,20 @@ def test_what_the_harness_saw():
     assert kinds(good(complaints=((LAB, "tick.failed"),))) == [FaultKind.CRASHED]
     assert kinds(good(readmitted=(LAB,))) == [FaultKind.ADMISSION]
     assert kinds(good(account=account)) == [FaultKind.REFUSED]
+
+
+def test_a_lease_that_a_death_ended_is_found():
+    lives = (Life(node=LAB, began_ms=0, ended_ms=1_000), Life(node=LAB, began_ms=2_000))
+    seen = [
+        Sighting(
+            order=order, at_ms=at_ms, agent=AgentId("bo"), node=LAB, event_id=ASKED,
+            lease_id=f"lease_{order}", delivery_count=1, resumed=False,
+        )
+        for order, at_ms in enumerate((900, 2_500))
+    ]  # fmt: skip
+    account = replace(good().account, sightings=tuple(seen), settlements=())
+    assert kinds(good(account=account, lives=lives)) == [FaultKind.TURN]
+    assert kinds(good(account=account)) == []
 
 
 def test_an_end_that_was_brought_about_is_none_of_its_own():
