@@ -100,6 +100,11 @@ def sim(
     type=click.Path(path_type=Path, file_okay=False),
     help="Where homes, logs and reports go; new or empty (default: a temporary one).",
 )
+@click.option(
+    "--report/--no-report",
+    default=False,
+    help="Collect the outboxes and hold the Spark report against the journals (half a minute more).",
+)
 @click.option("--keep", is_flag=True, help="Keep homes and logs even if nothing broke.")
 @as_json
 def run(
@@ -111,6 +116,7 @@ def run(
     seed: int,
     net: str,
     directory: Path | None,
+    report: bool,
     keep: bool,
     as_json: bool,
 ) -> int:
@@ -132,6 +138,7 @@ def run(
         seed=seed,
         net=Net(net),
         directory=directory,
+        report=report,
         keep=keep,
         json=as_json,
     )

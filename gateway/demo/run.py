@@ -10,28 +10,29 @@ from pathlib import Path
 
 from gateway.clock import Clock
 from gateway.demo.actor import Stage
-from gateway.demo.agreement import disagreements
 from gateway.demo.cast import Cast
 from gateway.demo.conversation import Conversation, parse, scaled
 from gateway.demo.errors import InvalidConversation
 from gateway.demo.extras import Extras, Part, Trouble, extras
-from gateway.demo.limits import SLA_PROCESS_MS
+from gateway.demo.limits import SLA_ACCEPT_MS, SLA_PROCESS_MS
 from gateway.demo.mesh import KILLED, NODES, OTHER, SEED, DemoMesh
 from gateway.demo.options import Options
-from gateway.demo.reporting import check_parts, collect, report
 from gateway.demo.result import Crash, Paths, Refused, Result, incidents_of, kinds_of
 from gateway.demo.screen import show, show_json, show_kept, show_logs
 from gateway.demo.verdict import Case, Verdict, judge
 from gateway.fleet.directory import empty_directory
 from gateway.fleet.limits import LOOK_EVERY_S
 from gateway.fleet.progress import Progress, make_progress
+from gateway.judging.agreement import disagreements
 from gateway.judging.evidence import at_rest, deliverable, read_mesh, read_node
 from gateway.judging.facts import NodeFacts
 from gateway.judging.faults import Fault
+from gateway.judging.reporting import check_parts, collect, promises, report
 from gateway.judging.witness import Witness
 from outbox.errors import MeshError
 from outbox.groups import first_of
 from outbox.reader import JournalReader
+from spark.job import STEPS
 
 
 def run(options: Options) -> int:
@@ -163,7 +164,9 @@ class Demo:
         progress.begin("collect three outboxes")
         lake = self._root / "lake"
         collect((gateway.home for gateway in self.mesh.gateways.values()), lake, self._clock)
-        summary = report(lake, self._root / "report", self._clock, progress)
+        progress.begin("Spark report", len(STEPS))
+        thresholds = promises(SLA_ACCEPT_MS, SLA_PROCESS_MS)
+        summary = report(lake, self._root / "report", self._clock, thresholds, progress.at)
         return disagreements(verdict, summary)
 
     def _result(self, case: Case, verdict: Verdict, differences: tuple[Fault, ...] | None) -> Result:

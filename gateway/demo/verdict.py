@@ -3,7 +3,6 @@
 All of it is worked out from the journals and from what the agents saw. A run is good when it has no fault.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 
 import msgspec
@@ -14,35 +13,24 @@ from gateway.judging.facts import NodeFacts
 from gateway.judging.faults import Fault, FaultKind
 from gateway.judging.invariants import Mesh, check_all, check_survival
 from gateway.judging.percentiles import Percentiles, percentiles
+from gateway.judging.story import Found, Story, fate, open_incidents, tell
 from gateway.judging.witness import Account
 from outbox.delivery import settled
 from outbox.errors import UnknownRecipient
 from outbox.ids import EventId, NodeId
 from outbox.kinds import Kind
-from outbox.records import Delivery, DeliveryState
+from outbox.records import Delivery
 from spark.incidents import IncidentClass
 
 
-class Found(msgspec.Struct, frozen=True, order=True):
-    """An incident, as the journals have it."""
-
-    name: IncidentClass
-    event_id: EventId
-
-
-class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of a run."""
+class Verdict(Story, frozen=True, kw_only=True):
+    """The result of a run: the story, and what there is to say of it."""
 
     counts: Counts
     accepted_ms: Percentiles | None
     """From the send to the moment when the sender's node knows it is on the other disk."""
     processed_ms: Percentiles | None
-    states: dict[tuple[str, DeliveryState], int]
-    """How many events of a kind ended in a state."""
-    incidents: tuple[Found, ...]
-    """What a report must find: the planted ones and those that the crash explains."""
     planted: dict[Trouble, EventId]
-    entries: dict[NodeId, int]
     faults: tuple[Fault, ...]
 
 
@@ -65,8 +53,8 @@ def judge(case: Case) -> Verdict:
     """Look at everything and say what it came to."""
     rows = {event: row for facts in case.mesh.values() for event, row in facts.deliveries.items()}
     planted = _planted(case.account)
-    found = tuple(sorted({*_open_incidents(case.mesh), *_late(case)}))
-    faults = (*_broken(case), *_lost(case.mesh), *_misjudged(case, rows, planted, found))
+    story = tell(case.mesh, case.process_ms)
+    faults = (*_broken(case), *_lost(case.mesh), *_misjudged(case, rows, planted, story.incidents))
     return Verdict(
         counts=count(rows.values(), case.account, faults),
         accepted_ms=percentiles(
@@ -75,21 +63,12 @@ def judge(case: Case) -> Verdict:
         processed_ms=percentiles(
             [took for row in rows.values() if (took := _took(row, _done_ms(row))) is not None]
         ),
-        states=dict(Counter((row.kind, fate(row)) for row in rows.values())),
-        incidents=found,
+        states=story.states,
+        incidents=story.incidents,
         planted=planted,
-        entries={node: facts.seq for node, facts in case.mesh.items()},
+        entries=story.entries,
         faults=faults,
     )
-
-
-def fate(row: Delivery) -> DeliveryState:
-    """The furthest that an event came; a reply that followed its ACK is not in the delivery's state."""
-    if row.state is DeliveryState.DEAD_LETTER:
-        return row.state
-    if row.replied_at_ms is not None:
-        return DeliveryState.REPLIED
-    return row.state
 
 
 def _done_ms(row: Delivery) -> int | None:
@@ -126,33 +105,6 @@ def _lost(mesh: Mesh) -> Iterator[Fault]:
                 yield Fault(FaultKind.LOST, row.event_id, detail)
 
 
-def _open_incidents(mesh: Mesh) -> Iterator[Found]:
-    for facts in mesh.values():
-        for incident in facts.incidents:
-            if incident.closed_at_ms is None and incident.kind in set(IncidentClass):
-                yield Found(IncidentClass(incident.kind), EventId(incident.subject))
-
-
-def _late(case: Case) -> Iterator[Found]:
-    """Messages that were processed, but not in time: what the crash may well have caused."""
-    entries = [entry for facts in case.mesh.values() for entry in facts.outbox if entry.corr_id is not None]
-    accepted: dict[EventId, int] = {}
-    done: dict[EventId, int] = {}
-    for entry in entries:
-        assert entry.corr_id is not None
-        if entry.accepts:
-            accepted[entry.corr_id] = min(entry.at_ms, accepted.get(entry.corr_id, entry.at_ms))
-        elif entry.ends or entry.kind == Kind.REPLY:
-            done[entry.corr_id] = min(entry.at_ms, done.get(entry.corr_id, entry.at_ms))
-    rows = {event: row for facts in case.mesh.values() for event, row in facts.deliveries.items()}
-    for event, at_ms in done.items():
-        row = rows.get(event)
-        if row is None or row.kind != Kind.MESSAGE or row.state is DeliveryState.DEAD_LETTER:
-            continue
-        if event in accepted and at_ms > accepted[event] + case.process_ms:
-            yield Found(IncidentClass.ACCEPTED_NOT_PROCESSED, event)
-
-
 def _misjudged(
     case: Case, rows: Mapping[EventId, Delivery], planted: Mapping[Trouble, EventId], found: tuple[Found, ...]
 ) -> Iterator[Fault]:
@@ -174,7 +126,7 @@ def _misjudged(
         for incident in facts.incidents:
             if incident.closed_at_ms is None and incident.kind not in set(IncidentClass):
                 yield Fault(FaultKind.PLANTED, incident.subject, f"{incident.kind}: {incident.detail}")
-    for stranger in sorted(set(_open_incidents(mesh)) - expected):
+    for stranger in sorted(set(open_incidents(mesh)) - expected):
         yield Fault(
             FaultKind.PLANTED, stranger.event_id, f"an open incident that nobody planted: {stranger.name}"
         )

@@ -28,6 +28,9 @@ LEASE_MS = 3_000
 DELIVERIES_MAX = 4
 """Short leases: agents that are slow or silent lose their turns within the run."""
 
+ACCEPT_MS = 60_000
+"""The promise from a send to accepted: some faults last longer, and never for long."""
+
 PROCESS_MS = 5_000
 """The promise from accepted to processed: slow and silent agents break it, and their senders ask once."""
 

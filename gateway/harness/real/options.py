@@ -21,6 +21,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     directory: Path | None = None
     """Where everything goes; it must be empty or new. None makes a temporary one."""
     net: Net = Net.LOOPBACK
+    report: bool = False
+    """Whether the outboxes are collected and the Spark report is held against the journals."""
     keep: bool = False
     """Keep homes and logs of a run in which nothing broke."""
     json: bool = False
@@ -30,7 +32,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         """What repeats the run."""
         faults = ",".join(self.faults) or "none"
         net = "" if self.net is Net.LOOPBACK else f" --net {self.net}"
+        report = " --report" if self.report else ""
         return (
             f"gateway harness run --nodes {self.nodes} --duration {self.duration_s} --faults {faults}"
-            f" --rate {self.rate:g} --seed {self.seed}{net}"
+            f" --rate {self.rate:g} --seed {self.seed}{net}{report}"
         )

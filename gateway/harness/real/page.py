@@ -97,5 +97,7 @@ def _gateways(result: Result) -> Iterable[tuple[str, str]]:
     yield "starts", number(result.starts)
     for cause, times in result.ends.items():
         yield f"ended by themselves: {cause}", number(times)
+    if result.report_agrees is not None:
+        yield "Spark report", "tells the same" if result.report_agrees else "tells another story"
     for node, entries in result.entries.items():
         yield f"entries of {node}", number(entries)

@@ -47,6 +47,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     repeat: str
     """The command that repeats the run."""
     directory: str
+    report_agrees: bool | None = None
+    """Whether the Spark report tells the same story; None when none was made."""
     kept: bool
     """Whether the homes are still there."""
 

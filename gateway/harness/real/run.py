@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -16,7 +16,7 @@ from gateway.harness.real.equipment import check_network, missing
 from gateway.harness.real.habit import Habit
 from gateway.harness.real.injection import Injection
 from gateway.harness.real.injector import Injector
-from gateway.harness.real.limits import REST_WITHIN_S, SENDS_WITHIN_S
+from gateway.harness.real.limits import ACCEPT_MS, PROCESS_MS, REST_WITHIN_S, SENDS_WITHIN_S
 from gateway.harness.real.namespaces import NamespaceNetwork
 from gateway.harness.real.network import Net, Network
 from gateway.harness.real.notes import Case
@@ -29,12 +29,16 @@ from gateway.harness.real.site import Site
 from gateway.harness.real.talk import Talk, lines
 from gateway.harness.real.verdict import judge
 from gateway.harness.real.worker import Worker
+from gateway.judging.agreement import disagreements
 from gateway.judging.evidence import read_mesh
-from gateway.judging.faults import Fault
+from gateway.judging.faults import Fault, FaultKind
+from gateway.judging.reporting import check_parts, collect, promises, report
+from gateway.judging.story import tell
 from gateway.judging.witness import Witness
 from outbox.errors import MeshError
 from outbox.groups import first_of
 from outbox.ids import NodeId
+from spark.job import STEPS
 
 
 def run(options: Options) -> int:
@@ -58,6 +62,8 @@ class Harness:
         self._begun_ms = clock.mono_ms()
         self._nodes = [NodeId(f"n{number}") for number in range(1, options.nodes + 1)]
         check_network(options.net)
+        if options.report:
+            check_parts()
         self._skipped = missing(options.faults, options.net)
         faults = [fault for fault in options.faults if fault not in self._skipped]
         self._schedule = schedule(options.seed, self._nodes, options.duration_s * 1_000, faults)
@@ -83,7 +89,7 @@ class Harness:
             raise first_of(failures) from None
         finally:
             self._log.flush()
-        faults = judge(case)
+        faults = (*judge(case), *self._disagreements(site, case))
         keep = self._options.keep or bool(faults)
         site.end(keep=keep)
         result = self._result(site, case, faults, kept=keep)
@@ -148,6 +154,18 @@ class Harness:
                 task.cancel()
         self._injected = injector.injected
 
+    def _disagreements(self, site: Site, case: Case) -> tuple[Fault, ...]:
+        """I9: where the Spark report tells another story than the journals."""
+        if not self._options.report:
+            return ()
+        self._progress.begin("collect outboxes")
+        lake = self._root / "lake"
+        collect((process.home for process in site.fleet.gateways.values()), lake, self._clock)
+        self._progress.begin("Spark report", len(STEPS))
+        thresholds = promises(ACCEPT_MS, PROCESS_MS)
+        summary = report(lake, self._root / "report", self._clock, thresholds, self._progress.at)
+        return disagreements(tell(case.mesh, PROCESS_MS), summary)
+
     def _worker(self, habit: Habit, node: NodeId, site: Site) -> Worker:
         home = site.stations[node].process.home
         return Worker(habit, node, home, seed=self._options.seed, witness=self._witness, clock=self._clock)
@@ -206,7 +224,12 @@ class Harness:
             repeat=options.command,
             directory=str(self._root),
             kept=kept,
+            report_agrees=_agrees(faults) if options.report else None,
         )
+
+
+def _agrees(faults: Iterable[Fault]) -> bool:
+    return all(fault.kind is not FaultKind.REPORT for fault in faults)
 
 
 async def _all_done(tasks: Sequence[asyncio.Task[None]]) -> bool:

@@ -49,5 +49,7 @@ def _numbers(result: Result) -> Table:
     table.add_row("faults", ", ".join(f"{times} {fault}" for fault, times in result.injected.items()))
     ends = ", ".join(f"{times} {cause}" for cause, times in result.ends.items())
     table.add_row("ended by themselves", ends or "none")
+    if result.report_agrees is not None:
+        table.add_row("Spark report", "tells the same" if result.report_agrees else "tells another story")
     table.add_row("seed, seconds", f"{result.seed}, {result.took_s:.0f}")
     return table

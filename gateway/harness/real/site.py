@@ -17,6 +17,7 @@ from gateway.harness.real.faultclass import FaultClass
 from gateway.harness.real.habit import Habit, agent_of
 from gateway.harness.real.injection import Injection
 from gateway.harness.real.limits import (
+    ACCEPT_MS,
     ACK_TIMEOUT_MS,
     DELIVERIES_MAX,
     HEAL_WITHIN_S,
@@ -35,6 +36,7 @@ from outbox.reader import JournalReader
 _SETTINGS: Mapping[str, object] = {
     "courier.lease_ms": LEASE_MS,
     "courier.max_deliveries": DELIVERIES_MAX,
+    "sla.accept_ms": ACCEPT_MS,
     "sla.process_ms": PROCESS_MS,
     "retry.first_ms": RETRY_FIRST_MS,
     "retry.cap_ms": RETRY_CAP_MS,

@@ -4,9 +4,10 @@ import pytest
 from msgspec.structs import replace
 
 from gateway.demo.extras import Trouble
-from gateway.demo.verdict import Found, fate, judge
+from gateway.demo.verdict import judge
 from gateway.judging.faults import FaultKind
 from gateway.judging.percentiles import Percentiles
+from gateway.judging.story import Found
 from gateway.judging.witness import Account
 from outbox.kinds import Kind
 from outbox.records import DeliveryState, Incident
@@ -145,12 +146,3 @@ def test_what_a_crash_forgot_is_a_fault():
         mesh()[LAB], deliveries={**mesh()[LAB].deliveries, ASKED: delivery(ASKED, "x", VPS, "emitted")}
     )
     assert kinds(judge(case(killed=(richer,)))) == {FaultKind.FORGOTTEN}
-
-
-def test_a_reply_after_the_ack_counts_as_replied():
-    row = delivery(
-        ASKED, "bo", LAB, DeliveryState.PROCESSED, processed_at_ms=START_MS, replied_at_ms=START_MS + 1
-    )
-    assert fate(row) is DeliveryState.REPLIED
-    dead = replace(row, state=DeliveryState.DEAD_LETTER)
-    assert fate(dead) is DeliveryState.DEAD_LETTER

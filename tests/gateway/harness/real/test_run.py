@@ -57,3 +57,13 @@ def test_a_class_that_does_not_exist_is_wrong_usage() -> None:
     run = CliRunner().invoke(cli, ["harness", "run", "--faults", "earthquake"])
     assert run.exception is not None
     assert "earthquake" in str(run.exception)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(300)
+def test_the_spark_report_tells_the_same_under_all_faults(place: Path) -> None:
+    flags = ("--nodes", "3", "--duration", "30", "--faults", "all", "--seed", "5", "--report")
+    found = harness(place, *flags)
+    assert found["faults"] == []
+    assert found["reportAgrees"] is True
+    assert (place / "report" / "report.html").exists()

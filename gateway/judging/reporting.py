@@ -1,7 +1,7 @@
-"""Collects the outboxes of the demo into a lake and runs the report job on it."""
+"""Collects the outboxes of a run into a lake and runs the report job on it."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -9,22 +9,21 @@ import platformdirs
 
 from auth.keyring import Keyring
 from gateway.clock import Clock
-from gateway.demo.limits import SLA_ACCEPT_MS, SLA_PROCESS_MS
-from gateway.fleet.progress import Progress
 from gateway.home import Home
 from outbox.kinds import Kind
 from spark.errors import SparkMissing
 from spark.java import find_java
-from spark.job import STEPS
 from spark.job import run as run_job
 from spark.sla import Threshold
 from spark.summary import Summary
 
-THRESHOLDS: Mapping[str, Threshold] = {
-    Kind.MESSAGE: Threshold(SLA_ACCEPT_MS, SLA_PROCESS_MS),
-    Kind.REPLY: Threshold(SLA_ACCEPT_MS),
-}
-"""What the gateways of the demo promise, and so what the report judges."""
+Follow = Callable[[int, str], None]
+"""Is told how many of ``STEPS`` are done, and the step at hand."""
+
+
+def promises(accept_ms: int, process_ms: int) -> Mapping[str, Threshold]:
+    """What gateways with these settings promise, and so what their report judges."""
+    return {Kind.MESSAGE: Threshold(accept_ms, process_ms), Kind.REPLY: Threshold(accept_ms)}
 
 
 def check_parts() -> None:
@@ -48,14 +47,15 @@ def collect(homes: Iterable[Home], lake: Path, clock: Clock) -> int:
     return events
 
 
-def report(lake: Path, out: Path, clock: Clock, progress: Progress) -> Summary:
+def report(
+    lake: Path, out: Path, clock: Clock, thresholds: Mapping[str, Threshold], follow: Follow
+) -> Summary:
     """Run the Spark job; its promises are judged as of now. Raises as ``spark.job.run``."""
-    progress.begin("Spark report", len(STEPS))
 
     def tell(what: str, done: int, _total: int) -> None:
-        progress.at(done, what)
+        follow(done, what)
 
-    return run_job(lake, out, clock.wall_ms(), progress=tell, cache=_cache(), thresholds=THRESHOLDS)
+    return run_job(lake, out, clock.wall_ms(), progress=tell, cache=_cache(), thresholds=thresholds)
 
 
 def _cache() -> Path:

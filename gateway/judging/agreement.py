@@ -7,27 +7,27 @@ the two differ, one of them is wrong, and either is a fault.
 from collections import Counter
 from collections.abc import Iterator
 
-from gateway.demo.verdict import Found, Verdict
 from gateway.judging.faults import Fault, FaultKind
+from gateway.judging.story import Found, Story
 from outbox.ids import EventId, NodeId
 from outbox.records import DeliveryState
 from spark.incidents import IncidentClass
 from spark.summary import Summary
 
 
-def disagreements(verdict: Verdict, report: Summary) -> tuple[Fault, ...]:
+def disagreements(story: Story, report: Summary) -> tuple[Fault, ...]:
     """Everything in which the report differs; empty when they agree."""
-    return (*_streams(verdict, report), *_states(verdict, report), *_incidents(verdict, report))
+    return (*_streams(story, report), *_states(story, report), *_incidents(story, report))
 
 
 def _fault(subject: str, ours: object, theirs: object) -> Fault:
     return Fault(FaultKind.REPORT, subject, f"the journals say {ours}, the report says {theirs}")
 
 
-def _streams(verdict: Verdict, report: Summary) -> Iterator[Fault]:
+def _streams(story: Story, report: Summary) -> Iterator[Fault]:
     collected = {NodeId(stream.node): stream.events for stream in report.streams}
-    for node in sorted({*verdict.entries, *collected}):
-        ours, theirs = verdict.entries.get(node, 0), collected.get(node, 0)
+    for node in sorted({*story.entries, *collected}):
+        ours, theirs = story.entries.get(node, 0), collected.get(node, 0)
         if ours != theirs:
             yield _fault(f"entries of {node}", ours, theirs)
     for stream in report.streams:
@@ -37,14 +37,14 @@ def _streams(verdict: Verdict, report: Summary) -> Iterator[Fault]:
         yield _fault("outboxes that are missing", "none", ", ".join(report.missing_nodes))
 
 
-def _states(verdict: Verdict, report: Summary) -> Iterator[Fault]:
+def _states(story: Story, report: Summary) -> Iterator[Fault]:
     told = {
         (count.kind, DeliveryState(count.state)): count.events
         for count in report.states
         if _is_owed(count.kind)
     }
-    for kind, state in sorted({*verdict.states, *told}):
-        ours, theirs = verdict.states.get((kind, state), 0), told.get((kind, state), 0)
+    for kind, state in sorted({*story.states, *told}):
+        ours, theirs = story.states.get((kind, state), 0), told.get((kind, state), 0)
         if ours != theirs:
             yield _fault(f"{kind} {state}", ours, theirs)
 
@@ -54,15 +54,15 @@ def _is_owed(kind: str) -> bool:
     return kind in {"message", "reply"}
 
 
-def _incidents(verdict: Verdict, report: Summary) -> Iterator[Fault]:
+def _incidents(story: Story, report: Summary) -> Iterator[Fault]:
     told = {count.name: count.incidents for count in report.classes if count.incidents}
-    ours = Counter(found.name for found in verdict.incidents)
+    ours = Counter(found.name for found in story.incidents)
     for name in sorted({*ours, *told}):
         if ours.get(IncidentClass(name), 0) != told.get(name, 0):
             yield _fault(f"incidents {name}", ours.get(IncidentClass(name), 0), told.get(name, 0))
     listed = {Found(IncidentClass(line.name), EventId(line.root_id)) for line in report.incidents}
     if len(report.incidents) == sum(told.values()):
-        for missing in sorted(set(verdict.incidents) - listed):
+        for missing in sorted(set(story.incidents) - listed):
             yield _fault(missing.event_id, missing.name, "nothing")
-    for invented in sorted(listed - set(verdict.incidents)):
+    for invented in sorted(listed - set(story.incidents)):
         yield _fault(invented.event_id, "nothing", invented.name)

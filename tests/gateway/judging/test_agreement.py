@@ -2,8 +2,8 @@
 
 from msgspec.structs import replace
 
-from gateway.demo.agreement import disagreements
 from gateway.demo.verdict import judge
+from gateway.judging.agreement import disagreements
 from gateway.judging.faults import FaultKind
 from spark.incidents import RULES
 from spark.sla import DEFAULTS

@@ -1,0 +1,47 @@
+"""The story of the journals, as a report has to tell it."""
+
+from msgspec.structs import replace
+
+from gateway.judging.story import Found, fate, tell
+from outbox.records import DeliveryState
+from spark.incidents import IncidentClass
+from tests.gateway.judging.stories import (
+    ASKED,
+    FAILING,
+    LAB,
+    MBP,
+    OWNERLESS,
+    PROCESS_MS,
+    UNANSWERED,
+    VPS,
+    mesh,
+)
+
+OPEN = {
+    Found(IncidentClass.ACCEPTED_NOT_PROCESSED, UNANSWERED),
+    Found(IncidentClass.TURN_FAILED, FAILING),
+    Found(IncidentClass.DEAD_LETTER, OWNERLESS),
+}
+
+
+def test_entries_states_and_open_incidents_are_told():
+    story = tell(mesh(), PROCESS_MS)
+    assert story.entries == {VPS: 6, MBP: 2, LAB: 4}
+    assert story.states["message", DeliveryState.REPLIED] == 1
+    assert set(story.incidents) == OPEN
+
+
+def test_what_was_done_too_late_is_told_and_what_is_closed_is_not():
+    late = Found(IncidentClass.ACCEPTED_NOT_PROCESSED, ASKED)
+    assert late in tell(mesh(), 29).incidents
+    assert late not in tell(mesh(), 30).incidents
+    facts = mesh()
+    closed = tuple(replace(one, closed_at_ms=one.opened_at_ms + 1) for one in facts[VPS].incidents)
+    assert tell({**facts, VPS: replace(facts[VPS], incidents=closed)}, PROCESS_MS).incidents == ()
+
+
+def test_a_reply_is_further_than_an_ack_and_a_dead_letter_is_the_end():
+    row = mesh()[VPS].deliveries[ASKED]
+    assert fate(replace(row, state=DeliveryState.PROCESSED)) is DeliveryState.REPLIED
+    assert fate(replace(row, state=DeliveryState.DEAD_LETTER)) is DeliveryState.DEAD_LETTER
+    assert fate(replace(row, state=DeliveryState.PROCESSED, replied_at_ms=None)) is DeliveryState.PROCESSED
