@@ -51,7 +51,8 @@ format: $(STAMP) ## Repair what can be repaired by itself
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(STAMP) ## Run the benchmarks: ratios to the raw limits of this machine
+bench: $(STAMP) ## Run the benchmarks: ratios to peers and to the raw limits of this machine
+	@sh scripts/bench-peers $(VENV)
 	$(BIN)/pytest -s -m bench tests/bench $(TEST_ARGS)
 
 docs: $(STAMP) ## Rewrite the tables of docs/PROTOCOL.md that are made from the code

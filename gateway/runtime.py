@@ -6,7 +6,8 @@ depends on a commit leaves before it.
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Protocol
 
 import structlog
@@ -35,6 +36,10 @@ from outbox.store import Store
 from stateroom.view import View
 
 log = structlog.get_logger(__name__)
+
+
+OnAnswer = Callable[[Answer], None]
+"""Is called once, after the commit that the answer speaks of; it must not raise."""
 
 
 class Outlets(Protocol):
@@ -71,7 +76,7 @@ class Runtime:
         self._make_engine = make_engine
         self._clock = clock
         self._inputs: deque[Input] = deque()
-        self._waiting: dict[int, asyncio.Future[Answer]] = {}
+        self._waiting: dict[int, OnAnswer] = {}
         self._last_req = 0
         self._work = asyncio.Event()
         self._space = asyncio.Event()
@@ -89,24 +94,37 @@ class Runtime:
         self._last_req += 1
         return self._last_req
 
-    def submit(self, request: Request) -> asyncio.Future[Answer]:
+    def post(self, request: Request, on_answer: OnAnswer) -> None:
         """Put a request into the next tick; the answers of one caller's requests come in their order.
 
         Raises Busy when too much waits. The answer may be Refused: ``check`` says so.
         """
         if len(self._inputs) >= QUEUE_INPUTS_MAX:
             raise Busy("too many requests wait for the disk", hint="try again in a moment")
-        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        self._waiting[request.req] = future
+        self._waiting[request.req] = on_answer
         self._put(request)
-        return future
 
     async def ask(self, request: Request) -> Answer:
         """Put a request into the next tick and wait until its answer is on disk.
 
         Raises Denied with the code of the refusal; Busy when too much waits.
         """
-        return check(await self.submit(request))
+        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self.post(request, partial(_resolve, future))
+        return check(await future)
+
+    async def ask_all(self, requests: Sequence[Request]) -> list[Answer]:
+        """Put several requests into the next ticks and wait for all their answers, refusals among them.
+
+        Raises Busy when there is no room for all of them: then none was put.
+        """
+        if len(self._inputs) + len(requests) > QUEUE_INPUTS_MAX:
+            raise Busy("too many requests wait for the disk", hint="try again in a moment")
+        loop = asyncio.get_running_loop()
+        futures: list[asyncio.Future[Answer]] = [loop.create_future() for _ in requests]
+        for request, future in zip(requests, futures, strict=True):
+            self.post(request, partial(_resolve, future))
+        return [await future for future in futures]
 
     async def tell(self, item: Input) -> None:
         """Put an input into the next tick; waits while the queue is full, so that links stop reading."""
@@ -244,9 +262,9 @@ class Runtime:
                     self._answer(effect)
 
     def _answer(self, answer: Answer) -> None:
-        future = self._waiting.pop(answer.req, None)
-        if future is not None and not future.done():
-            future.set_result(answer)
+        on_answer = self._waiting.pop(answer.req, None)
+        if on_answer is not None:
+            on_answer(answer)
 
     def _outlet(self) -> Outlets:
         assert self.outlets is not None, "outlets are connected before the loop runs"
@@ -256,11 +274,21 @@ class Runtime:
         return Now(self._clock.wall_ms(), self._clock.mono_ms())
 
 
+def _resolve(future: asyncio.Future[Answer], answer: Answer) -> None:
+    if not future.done():
+        future.set_result(answer)
+
+
 def check(answer: Answer) -> Answer:
     """The answer, unless it is a refusal. Raises Denied."""
     if isinstance(answer, Refused):
-        raise Denied(answer.code, answer.what, hint=answer.hint, retryable=answer.retryable)
+        raise denial(answer)
     return answer
+
+
+def denial(refused: Refused) -> Denied:
+    """A refusal as an error."""
+    return Denied(refused.code, refused.what, hint=refused.hint, retryable=refused.retryable)
 
 
 def _failure(item: Input) -> list[Effect]:

@@ -12,6 +12,7 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parents[1]
 LOCK = ROOT / "requirements.lock"
 BUILD_LOCK = ROOT / "requirements-build.lock"
+BENCH_LOCK = ROOT / "requirements-bench.lock"
 NPM_LOCK = ROOT / "tests" / "interop" / "package-lock.json"
 CONFIG = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
@@ -24,22 +25,30 @@ def pins(lock: Path) -> dict[str, str]:
     return {canonicalize_name(name): version for name, version, _ in _PIN.findall(lock.read_text())}
 
 
-def asked_for() -> list[Requirement]:
+def asked_for() -> list[tuple[Requirement, Path]]:
     project = CONFIG["project"]
     extras = chain(*project["optional-dependencies"].values())
-    groups = chain(*CONFIG["dependency-groups"].values())
-    texts = [*project["dependencies"], *extras, *groups, *CONFIG["build-system"]["requires"]]
-    return [Requirement(text) for text in texts]
+    groups = dict(CONFIG["dependency-groups"])
+    bench = groups.pop("bench")
+    texts = [
+        *project["dependencies"],
+        *extras,
+        *chain(*groups.values()),
+        *CONFIG["build-system"]["requires"],
+    ]
+    return [(Requirement(text), LOCK) for text in texts] + [(Requirement(text), BENCH_LOCK) for text in bench]
 
 
-@pytest.mark.parametrize("requirement", asked_for(), ids=str)
-def test_every_requirement_is_locked_to_a_release_that_satisfies_it(requirement: Requirement) -> None:
-    version = pins(LOCK).get(canonicalize_name(requirement.name))
+@pytest.mark.parametrize(("requirement", "lock"), asked_for(), ids=str)
+def test_every_requirement_is_locked_to_a_release_that_satisfies_it(
+    requirement: Requirement, lock: Path
+) -> None:
+    version = pins(lock).get(canonicalize_name(requirement.name))
     assert version is not None, "run: make lock"
     assert requirement.specifier.contains(version), "run: make lock"
 
 
-@pytest.mark.parametrize("lock", [LOCK, BUILD_LOCK], ids=lambda lock: lock.name)
+@pytest.mark.parametrize("lock", [LOCK, BUILD_LOCK, BENCH_LOCK], ids=lambda lock: lock.name)
 def test_every_locked_package_has_hashes(lock: Path) -> None:
     named = re.findall(r"^[A-Za-z0-9].*$", lock.read_text(), re.MULTILINE)
     assert len(named) == len(pins(lock))
@@ -52,7 +61,7 @@ def test_what_builds_is_locked_to_the_same_releases() -> None:
     ).keys()
 
 
-@pytest.mark.parametrize("lock", [LOCK, BUILD_LOCK, NPM_LOCK], ids=lambda lock: lock.name)
+@pytest.mark.parametrize("lock", [LOCK, BUILD_LOCK, BENCH_LOCK, NPM_LOCK], ids=lambda lock: lock.name)
 def test_no_lock_file_names_an_index_or_a_place_on_a_machine(lock: Path) -> None:
     found = re.findall(r'index-url|find-links|"resolved"|file:|registry\.\S+', lock.read_text())
     assert not found

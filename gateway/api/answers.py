@@ -22,6 +22,26 @@ class SentAnswer(msgspec.Struct, frozen=True, rename="camel"):
     """The id had been used for the same request: nothing was sent again."""
 
 
+class Refusal(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """Why something was not done: a stable code, what happened, what to do."""
+
+    code: str
+    message: str
+    hint: str = ""
+
+
+class RefusedAnswer(msgspec.Struct, frozen=True):
+    """One of many was refused; the others stand."""
+
+    error: Refusal
+
+
+class EnqueuedAnswer(msgspec.Struct, frozen=True):
+    """What became of each message of a batch, in its order."""
+
+    results: list[SentAnswer | RefusedAnswer]
+
+
 class SettledAnswer(msgspec.Struct, frozen=True, rename="camel"):
     """The turn's end (or return) is on disk."""
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import msgspec
 
-from gateway.api.answers import Recipient
+from gateway.api.answers import Recipient, Refusal
 from gateway.api.rows import InboxRow
 from outbox.ids import EventId
 
@@ -33,12 +33,9 @@ class ItemFrame(msgspec.Struct, frozen=True):
     item: InboxRow
 
 
-class ErrorRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """What went wrong."""
+class ErrorRecord(Refusal, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """What went wrong, and with which request."""
 
-    code: str
-    message: str
-    hint: str = ""
     req_id: ReqId | None = None
 
 
@@ -57,3 +54,16 @@ class OkFrame(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
     to: Recipient | None = None
     duplicate: bool | None = None
     lease_ms: int | None = None
+
+
+class ServerFrame(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """Any frame of a subscribed socket, as its client reads it: one of ok, deliver and error is set."""
+
+    ok: ReqId | None = None
+    event_id: EventId | None = None
+    thread_id: str | None = None
+    to: Recipient | None = None
+    duplicate: bool | None = None
+    lease_ms: int | None = None
+    deliver: Delivered | None = None
+    error: ErrorRecord | None = None

@@ -6,14 +6,14 @@ is sent again: the gateway answers the second time what it answered the first, a
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Mapping
 from typing import Literal, TypeVar
 
 import msgspec
 from websockets.exceptions import ConnectionClosed
 
 from gateway.api.answers import ExtendedAnswer, SentAnswer, SettledAnswer
-from gateway.api.frames import ItemFrame
+from gateway.api.frames import ItemFrame, ServerFrame
 from gateway.api.rows import InboxAnswer, InboxRow
 from gateway.api.trace import EventTrace
 from gateway.client.limits import (
@@ -25,6 +25,7 @@ from gateway.client.limits import (
     REQUEST_WITHIN_S,
     SEEN_MAX,
 )
+from gateway.client.line import Line
 from gateway.client.turns import Turns
 from gateway.client.wire import Wire
 from gateway.clock import Clock
@@ -32,7 +33,7 @@ from gateway.errors import TimedOut, Unreachable
 from outbox.ids import AgentId, EventId, NodeId
 from outbox.retry import full_jitter
 
-_Answer = TypeVar("_Answer")
+_Value = TypeVar("_Value")
 _Shown = tuple[NodeId, EventId]
 
 Level = Literal["accepted", "processed", "reply"]
@@ -51,6 +52,18 @@ class AgentClient:
         self.name = name
         self._wire = wire
         self._clock = clock
+        self._line: Line | None = None
+        self._opening = asyncio.Lock()
+        self._turns: list[Turns] = []
+
+    async def aclose(self) -> None:
+        """Let go of the agent's sockets; it may be used again."""
+        turns, self._turns = self._turns, []
+        for each in turns:
+            await each.aclose()
+        line, self._line = self._line, None
+        if line is not None:
+            await line.close()
 
     async def send(
         self,
@@ -77,8 +90,7 @@ class AgentClient:
             "expiresInMs": expires_in_ms,
         }
         named = {name: value for name, value in envelope.items() if value is not None or name == "payload"}
-        body = {"agent": self.name, "to": to, "envelope": named}
-        return await self._insist(lambda: self._wire.post("/v1/enqueue", SentAnswer, body), within_s)
+        return _sent(await self._insist({"enqueue": {"to": to, "envelope": named}}, within_s))
 
     async def reply(
         self,
@@ -91,15 +103,14 @@ class AgentClient:
         within_s: float = REQUEST_WITHIN_S,
     ) -> SentAnswer:
         """Answer an event of the inbox; its turn is done with it. Repeated like ``send``."""
-        body = {
-            "agent": self.name,
-            "eventId": event_id,
+        frame = {
+            "reply": event_id,
             "payload": msgspec.Raw(msgspec.json.encode(_payload(payload))),
             "leaseId": lease_id,
             "type": type,
             "id": id if id is not None else self._new_id(),
         }
-        return await self._insist(lambda: self._wire.post("/v1/reply", SentAnswer, body), within_s)
+        return _sent(await self._insist(frame, within_s))
 
     async def ack(
         self,
@@ -110,24 +121,22 @@ class AgentClient:
         within_s: float = REQUEST_WITHIN_S,
     ) -> SettledAnswer:
         """End a turn: well, or as ``failed`` with a reason. The same end twice is no error."""
-        body = {
-            "agent": self.name,
-            "eventId": event_id,
+        frame = {
+            "ack": event_id,
             "leaseId": lease_id,
             "outcome": "ok" if failed is None else "failed",
             "error": failed,
         }
-        return await self._insist(lambda: self._wire.post("/v1/ack", SettledAnswer, body), within_s)
+        return _settled(await self._insist(frame, within_s))
 
     async def nack(self, event_id: str, lease_id: str, *, delay_ms: int = 0) -> SettledAnswer:
         """Give a turn back."""
-        body = {"agent": self.name, "eventId": event_id, "leaseId": lease_id, "delayMs": delay_ms}
-        return await self._wire.post("/v1/nack", SettledAnswer, body)
+        return _settled(await self._ask({"nack": event_id, "leaseId": lease_id, "delayMs": delay_ms}))
 
     async def extend(self, event_id: str, lease_id: str, *, lease_ms: int) -> ExtendedAnswer:
         """Keep a turn for so long from now."""
-        body = {"agent": self.name, "eventId": event_id, "leaseId": lease_id, "leaseMs": lease_ms}
-        return await self._wire.post("/v1/extend", ExtendedAnswer, body)
+        answer = await self._ask({"extend": event_id, "leaseId": lease_id, "leaseMs": lease_ms})
+        return ExtendedAnswer(_named(answer.event_id), _named(answer.lease_ms))
 
     async def inbox(
         self, *, done: bool = False, limit: int | None = None, after: str | None = None
@@ -167,7 +176,9 @@ class AgentClient:
         unfinished turns back under their old leases, marked as resumed. Without one a fresh name is made.
         """
         name = session if session is not None else f"session-{self._clock.entropy(8).hex()}"
-        return Turns(self._wire, self, name, credit, self._clock)
+        turns = Turns(self._wire, self, name, credit, self._clock)
+        self._turns = [*(each for each in self._turns if each.line is not None), turns]
+        return turns
 
     async def watch(self) -> AsyncGenerator[InboxRow, None]:
         """Rows as they are accepted, for ever; what came while the gateway was away follows later."""
@@ -194,17 +205,34 @@ class AgentClient:
                 failures += 1
             await self._pause(failures or 1)
 
-    async def _insist(self, call: Callable[[], Awaitable[_Answer]], within_s: float) -> _Answer:
+    async def _insist(self, frame: Mapping[str, object | None], within_s: float) -> ServerFrame:
         deadline_ms = self._clock.mono_ms() + int(within_s * 1000)
         failures = 0
         while True:
             try:
-                return await call()
+                return await self._ask(frame)
             except Unreachable:
                 failures += 1
                 if self._clock.mono_ms() >= deadline_ms:
                     raise
             await self._pause(failures)
+
+    async def _ask(self, frame: Mapping[str, object | None]) -> ServerFrame:
+        return await (self._open_line() or await self._own_line()).ask(frame)
+
+    def _open_line(self) -> Line | None:
+        """A socket that is open already: one that brings turns, so that answers and credit go together."""
+        lines = [turns.line for turns in self._turns] + [self._line]
+        return next((line for line in lines if line is not None and not line.lost), None)
+
+    async def _own_line(self) -> Line:
+        async with self._opening:
+            line = self._open_line()
+            if line is None:
+                if self._line is not None:
+                    await self._line.close()
+                line = self._line = await Line.open(self._wire, self.name)
+        return line
 
     async def _pause(self, failures: int) -> None:
         fraction = self._clock.fraction()
@@ -212,6 +240,23 @@ class AgentClient:
 
     def _new_id(self) -> str:
         return f"id-{self._clock.entropy(16).hex()}"
+
+
+def _sent(answer: ServerFrame) -> SentAnswer:
+    return SentAnswer(
+        _named(answer.event_id), _named(answer.thread_id), _named(answer.to), _named(answer.duplicate)
+    )
+
+
+def _settled(answer: ServerFrame) -> SettledAnswer:
+    return SettledAnswer(_named(answer.event_id), _named(answer.duplicate))
+
+
+def _named(value: _Value | None) -> _Value:
+    """A field that every gateway of this version sends."""
+    if value is None:
+        raise Unreachable("the gateway's answer lacks a field", hint="is it of another version?")
+    return value
 
 
 def _payload(payload: object) -> object:

@@ -32,6 +32,7 @@ class GatewayClient:
     ) -> None:
         self._wire = Wire(socket=socket, url=url, token=token)
         self._clock = clock or Clock()
+        self._agents: dict[AgentId, AgentClient] = {}
 
     @classmethod
     def of_home(cls, home: Home, agent: AgentId | None = None) -> Self:
@@ -49,11 +50,16 @@ class GatewayClient:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        for agent in self._agents.values():
+            await agent.aclose()
         await self._wire.__aexit__(kind, error, trace)
 
     def agent(self, name: str) -> AgentClient:
         """Speak as an agent of this node. Raises InvalidId."""
-        return AgentClient(self._wire, agent_id(name), self._clock)
+        known = agent_id(name)
+        if known not in self._agents:
+            self._agents[known] = AgentClient(self._wire, known, self._clock)
+        return self._agents[known]
 
     async def status(self) -> StatusAnswer:
         """The node at a glance."""

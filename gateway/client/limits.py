@@ -20,7 +20,10 @@ CREDIT_DEFAULT = 1
 """Turns an agent works on at a time, unless it says otherwise: most can do one."""
 
 MESSAGE_BYTES_MAX = 1024 * 1024
-"""One frame of the gateway: an event and its lease."""
+"""One message of the gateway: an event and its lease, or many small frames."""
+
+MESSAGE_CHARS_MAX = 256 * 1024
+"""Frames that go out in one message; a larger one goes alone."""
 
 ASK_FIRST_S = 0.05
 ASK_CAP_S = 1.0

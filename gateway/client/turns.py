@@ -1,30 +1,24 @@
 """An agent's turns as an iterator that outlives its connection.
 
-The socket only brings turns and takes credit; answers go by HTTP under the turn's lease, so a turn that was
-begun before a reconnect is ended after it like any other.
+A turn is answered under its lease, on whatever socket the agent has then; so a turn that was begun before a
+reconnect is ended after it like any other.
 """
 
 import asyncio
 import json
-from contextlib import suppress
 from types import TracebackType
 from typing import Protocol, Self
 
-import msgspec
-from websockets.asyncio.client import ClientConnection
-from websockets.exceptions import ConnectionClosed
-
 from gateway.api.answers import ExtendedAnswer, SentAnswer, SettledAnswer
-from gateway.api.frames import Delivered, DeliverFrame, ErrorFrame
+from gateway.api.frames import Delivered
 from gateway.client.limits import BACKOFF_CAP_S, BACKOFF_FIRST_S
+from gateway.client.line import Line
 from gateway.client.wire import Wire
 from gateway.clock import Clock
-from gateway.errors import Denied, Unreachable
+from gateway.errors import Unreachable
 from outbox.envelope import Event, decode_event
 from outbox.ids import AgentId, EventId
 from outbox.retry import full_jitter
-
-_REPLACED = 4409
 
 
 class Answers(Protocol):
@@ -105,7 +99,7 @@ class Turn:
             self._turns.answered(self)
             return sent
         finally:
-            await self._turns.finished(self)
+            self._turns.finished(self)
 
     async def ok(self) -> None:
         """The turn is done well."""
@@ -113,7 +107,7 @@ class Turn:
             await self._agent.ack(self.event_id, lease_id=self.lease_id)
             self._turns.answered(self)
         finally:
-            await self._turns.finished(self)
+            self._turns.finished(self)
 
     async def failed(self, error: str) -> None:
         """The turn is done badly; the sender learns why."""
@@ -121,7 +115,7 @@ class Turn:
             await self._agent.ack(self.event_id, lease_id=self.lease_id, failed=error)
             self._turns.answered(self)
         finally:
-            await self._turns.finished(self)
+            self._turns.finished(self)
 
     async def nack(self, delay_ms: int = 0) -> None:
         """Give it back; it is handed over again after the delay."""
@@ -129,7 +123,7 @@ class Turn:
             await self._agent.nack(self.event_id, self.lease_id, delay_ms=delay_ms)
             self._turns.answered(self)
         finally:
-            await self._turns.finished(self)
+            self._turns.finished(self)
 
     async def extend(self, lease_ms: int) -> None:
         """Keep it for so long from now."""
@@ -146,11 +140,12 @@ class Turns:
 
     def __init__(self, wire: Wire, agent: "Answers", session: str, credit: int, clock: Clock) -> None:
         self.session = session
+        self.line: Line | None = None
+        """The socket that brings turns; the agent's requests may use it while it lasts."""
         self._wire = wire
         self._agent = agent
         self._credit = credit
         self._clock = clock
-        self._socket: ClientConnection | None = None
         self._granted = 0
         """Credit of this connection that was not used yet."""
         self._in_hand: dict[str, int] = {}
@@ -168,9 +163,9 @@ class Turns:
 
     async def aclose(self) -> None:
         """Close the socket; unfinished turns stay with the session until their leases run out."""
-        socket, self._socket = self._socket, None
-        if socket is not None:
-            await socket.close()
+        line, self.line = self.line, None
+        if line is not None:
+            await line.close()
 
     def __aiter__(self) -> Self:
         return self
@@ -178,98 +173,72 @@ class Turns:
     async def __anext__(self) -> Turn:
         """The next turn."""
         while True:
+            line = await self._connected()
+            self._top_up()
             try:
-                socket = await self._connected()
-                await self._top_up()
                 async with asyncio.timeout(self._until_lease_end_s()):
-                    text = await socket.recv()
+                    delivered = await line.turn()
             except TimeoutError:
                 continue  # a lease in hand ran out: its credit is free again
-            except ConnectionClosed as closed:
-                self._lost(closed)
+            except Unreachable:
+                await self.aclose()
                 continue
-            turn = self._read(text)
+            turn = self._taken(delivered)
             if turn is not None:
                 return turn
 
     def answered(self, turn: Turn) -> None:
         """A turn's end was confirmed: a hand-over of it that is still on its way is void."""
-        self._answered[turn.lease_id] = self._clock.mono_ms() + turn.lease_ms
+        now_ms = self._clock.mono_ms()
+        self._answered[turn.lease_id] = now_ms + turn.lease_ms
+        while (oldest := next(iter(self._answered))) and self._answered[oldest] <= now_ms:
+            del self._answered[oldest]
 
-    async def finished(self, turn: Turn) -> None:
+    def finished(self, turn: Turn) -> None:
         """A turn left this agent's hands: another may come."""
         self._in_hand.pop(turn.lease_id, None)
-        with suppress(ConnectionClosed):  # the next connection grants anew
-            await self._top_up()
+        self._top_up()
 
     def held(self, turn: Turn, lease_ms: int) -> None:
         """A turn is kept for so long from now."""
         self._in_hand[turn.lease_id] = self._clock.mono_ms() + lease_ms
 
-    async def _connected(self) -> ClientConnection:
+    async def _connected(self) -> Line:
         failures = 0
-        query = {"stream": f"agents/{self._agent.name}/inbox", "session": self.session}
-        while self._socket is None:
+        while self.line is None:
             try:
-                self._socket = await self._wire.open("/v1/subscribe", query)
+                self.line = await Line.open(self._wire, self._agent.name, self.session)
                 self._granted = 0
             except Unreachable:
                 failures += 1
                 await self._pause(failures)
-        return self._socket
+        return self.line
 
-    async def _top_up(self) -> None:
+    def _top_up(self) -> None:
+        if self.line is None or self.line.lost:
+            return  # the next connection grants anew
         now_ms = self._clock.mono_ms()
-        self._in_hand = {lease: end for lease, end in self._in_hand.items() if end > now_ms}
-        self._answered = {lease: end for lease, end in self._answered.items() if end > now_ms}
+        if self._in_hand and min(self._in_hand.values()) <= now_ms:
+            self._in_hand = {lease: end for lease, end in self._in_hand.items() if end > now_ms}
         missing = self._credit - len(self._in_hand) - self._granted
-        if missing > 0 and self._socket is not None:
+        if missing > 0:
             self._granted += missing
-            await self._socket.send(msgspec.json.encode({"credit": missing}).decode())
+            self.line.grant(missing)
 
     def _until_lease_end_s(self) -> float | None:
         if not self._in_hand:
             return None
         return max(0.0, (min(self._in_hand.values()) - self._clock.mono_ms()) / 1000)
 
-    def _read(self, text: str | bytes) -> Turn | None:
-        frame = _decode(text)
-        if isinstance(frame, ErrorFrame):
-            error = frame.error
-            raise Denied(error.code, error.message, hint=error.hint)
-        delivered = frame.deliver
+    def _taken(self, delivered: Delivered) -> Turn | None:
         if not delivered.resumed:
             self._granted -= 1
         elif delivered.lease_id in self._in_hand or delivered.lease_id in self._answered:
-            return (
-                None  # in our hands, and whoever holds it will answer; or answered while this was on its way
-            )
+            return None  # in our hands, and whoever holds it answers; or answered while this was on its way
         turn = Turn(self, self._agent, delivered)
         self.held(turn, delivered.lease_ms)
         return turn
 
-    def _lost(self, closed: ConnectionClosed) -> None:
-        self._socket = None
-        if closed.rcvd is not None and closed.rcvd.code == _REPLACED:
-            raise Denied(
-                "session_replaced",
-                f"another program took over the session {self.session}",
-                hint="give each run of an agent its own session name",
-            )
-
     async def _pause(self, failures: int) -> None:
         fraction = self._clock.fraction()
         await asyncio.sleep(full_jitter(failures, fraction, first=BACKOFF_FIRST_S, cap=BACKOFF_CAP_S))
-
-
-class _Frames(msgspec.Struct, frozen=True):
-    deliver: Delivered | None = None
-    error: msgspec.Raw | None = None
-
-
-def _decode(text: str | bytes) -> DeliverFrame | ErrorFrame:
-    """Read a server frame; this client asks for no ``ok``."""
-    frame = msgspec.json.decode(text, type=_Frames)
-    if frame.deliver is not None:
-        return DeliverFrame(frame.deliver)
-    return msgspec.json.decode(text, type=ErrorFrame)

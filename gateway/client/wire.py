@@ -103,7 +103,7 @@ class Wire:
         content, headers = None, {}
         if body is not None:
             named = {name: value for name, value in body.items() if value is not None}
-            content, headers = _bounded(msgspec.json.encode(named)), {"Content-Type": "application/json"}
+            content, headers = bounded(msgspec.json.encode(named)), {"Content-Type": "application/json"}
         params = {name: _text(value) for name, value in query.items() if value is not None}
         try:
             async with self._http().request(
@@ -145,7 +145,7 @@ class Wire:
         return Unreachable(f"no gateway answers at {self.place} ({reason})", hint=_START)
 
 
-def _bounded(content: bytes) -> bytes:
+def bounded(content: bytes) -> bytes:
     """What the gateway would not read to its end is not sent: its answer might be lost with the rest."""
     if len(content) > BODY_BYTES_MAX:
         raise TooLarge(f"a request has at most {BODY_BYTES_MAX} bytes", hint="send a reference to it")

@@ -124,7 +124,7 @@ class Actor:
             await self._say(agent, speech)
             turn = self._in_hand.pop(speech.key, None)
             if turn is not None:
-                await turns.finished(turn)
+                turns.finished(turn)
 
     async def _until_due(self) -> None:
         while (due_ms := self._agenda.next_ms()) is None or due_ms > self._stage.now_ms():

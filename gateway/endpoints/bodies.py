@@ -10,6 +10,7 @@ import msgspec
 
 from gateway.endpoints.errors import BadRequest
 from gateway.endpoints.limits import (
+    ENQUEUE_BATCH_MAX,
     ERROR_CHARS_MAX,
     INVITE_TTL_S_DEFAULT,
     INVITE_TTL_S_MAX,
@@ -46,12 +47,24 @@ class EnvelopeBody(_Body, frozen=True):
     expires_in_ms: Annotated[int, msgspec.Meta(ge=1, le=EXPIRES_IN_MS_MAX)] | None = None
 
 
-class EnqueueBody(_Body, frozen=True):
-    """``POST /v1/enqueue``: an envelope, or just a text."""
+class MessageBody(_Body, frozen=True):
+    """One message: an envelope, or just a text."""
 
     to: str
     envelope: EnvelopeBody | None = None
     text: str | None = None
+
+
+class EnqueueBody(MessageBody, frozen=True):
+    """``POST /v1/enqueue`` of one message."""
+
+    agent: str | None = None
+
+
+class EnqueueBatchBody(_Body, frozen=True):
+    """``POST /v1/enqueue`` of many messages, each done or refused by itself."""
+
+    envs: Annotated[list[MessageBody], msgspec.Meta(min_length=1, max_length=ENQUEUE_BATCH_MAX)]
     agent: str | None = None
 
 
@@ -124,6 +137,7 @@ class SubscribeQuery(_Body, frozen=True):
 
     stream: str
     session: Annotated[str, msgspec.Meta(pattern=rf"^[!-~]{{1,{SESSION_CHARS_MAX}}}\Z")] | None = None
+    lines: bool = False
 
 
 class InboxQuery(_Body, frozen=True):
@@ -166,11 +180,29 @@ def decode(raw: bytes, record: type[_Record]) -> _Record:
     """Read one JSON document, whose free parts any reader will be able to read. Raises BadRequest."""
     try:
         raw.decode()
-        _check_depth(raw)
-        msgspec.json.decode(raw)  # what stays raw is parsed here once: half a surrogate must not travel
+        check_free_parts(raw)
         return msgspec.json.decode(raw, type=record)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise BadRequest(f"not the JSON that was expected: {error}") from None
+
+
+class _EnqueueShape(msgspec.Struct, frozen=True):
+    envs: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+
+
+def decode_enqueue(raw: bytes) -> EnqueueBody | EnqueueBatchBody:
+    """Read the body of ``POST /v1/enqueue``, of one message or many. Raises BadRequest."""
+    many = decode(raw, _EnqueueShape).envs is not msgspec.UNSET
+    return decode(raw, EnqueueBatchBody) if many else decode(raw, EnqueueBody)
+
+
+def check_free_parts(raw: bytes) -> None:
+    """What stays raw is parsed here once: neither depth nor half a surrogate must travel.
+
+    Raises BadRequest, and what msgspec raises.
+    """
+    _check_depth(raw)
+    msgspec.json.decode(raw)
 
 
 def text_payload(text: str) -> msgspec.Raw:
@@ -179,6 +211,8 @@ def text_payload(text: str) -> msgspec.Raw:
 
 
 def _check_depth(raw: bytes) -> None:
+    if raw.count(b"{") + raw.count(b"[") <= JSON_DEPTH_MAX:
+        return  # too few brackets to be deep, wherever they stand
     depth = 0
     for bracket in _BRACKET.findall(_STRING.sub(b"", raw)):
         depth += 1 if bracket in b"[{" else -1

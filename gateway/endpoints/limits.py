@@ -12,8 +12,20 @@ FRAME_CHARS_MAX = 320 * 1024
 SOCKET_CREDIT_MAX = 256
 """Turns that one socket may be owed, granted and not yet sent: 70 MB of the largest events, often some KB."""
 
-SOCKET_REQUESTS_MAX = 256
-"""Requests of one socket that wait for their commit; beyond it the socket is not read."""
+SOCKET_REQUESTS_MAX = 2_048
+"""Requests of one socket that wait for their answer; beyond it the socket is not read. Two ticks' worth."""
+
+SOCKET_REQUEST_CHARS_MAX = 4 * 1024 * 1024
+"""The same in characters of their frames: a dozen of the largest, or two thousand of usual size."""
+
+SOCKET_MESSAGE_CHARS_MAX = 1024 * 1024
+"""One message of a client that sends many frames in one: three of the largest, or some thousand."""
+
+MESSAGE_CHARS_MAX = 128 * 1024
+"""Frames that go out in one message of a socket that takes many; a larger frame goes alone."""
+
+ENQUEUE_BATCH_MAX = 1_000
+"""Messages of one ``POST /v1/enqueue``: a tick's worth; its bytes are bounded as any body's."""
 
 SEND_WITHIN_S = 15.0
 """A reader that takes nothing for so long is let go; its session keeps its leases."""

@@ -4,16 +4,29 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from gateway.api.answers import ExtendedAnswer, SettledAnswer
+from gateway.api.answers import EnqueuedAnswer, ExtendedAnswer, RefusedAnswer, SentAnswer, SettledAnswer
 from gateway.endpoints.actors import acting_agent
 from gateway.endpoints.answers import json, sent_answer
-from gateway.endpoints.bodies import AckBody, EnqueueBody, ExtendBody, NackBody, NoQuery, ReplyBody
+from gateway.endpoints.bodies import (
+    AckBody,
+    EnqueueBatchBody,
+    ExtendBody,
+    MessageBody,
+    NackBody,
+    NoQuery,
+    ReplyBody,
+    decode_enqueue,
+)
 from gateway.endpoints.desk import LocalDesk
+from gateway.endpoints.frames import error_record
 from gateway.endpoints.guard import principal_of
-from gateway.endpoints.reading import body_of, query_of
+from gateway.endpoints.reading import body_of, json_of, query_of
 from gateway.endpoints.requests import extend_of, nack_of, reply_of, send_of, settle_of
-from gateway.engine.effects import Extended, Sent, Settled
-from gateway.engine.inputs import Nack, Settle
+from gateway.engine.effects import Answer, Extended, Sent, Settled
+from gateway.engine.inputs import Nack, Send, Settle
+from gateway.runtime import check
+from outbox.errors import MeshError
+from outbox.ids import AgentId
 
 
 class MessageRoutes:
@@ -34,10 +47,12 @@ class MessageRoutes:
         ]
 
     async def enqueue(self, request: Request) -> Response:
-        """Send a message to any agent of the mesh: 202, it is in the outbox."""
+        """Send one message or many to agents of the mesh: 202, what was not refused is in the outbox."""
         query_of(request, NoQuery)
-        body = await body_of(request, EnqueueBody)
+        body = decode_enqueue(await json_of(request))
         agent = acting_agent(self._desk, principal_of(request), body.agent)
+        if isinstance(body, EnqueueBatchBody):
+            return json(EnqueuedAnswer(await self._send_all(agent, body.envs)), 202)
         sent = await self._runtime.ask(send_of(self._runtime.req(), agent, body))
         assert isinstance(sent, Sent)
         return json(sent_answer(sent), 202)
@@ -96,7 +111,30 @@ class MessageRoutes:
         assert isinstance(extended, Extended)
         return json(ExtendedAnswer(extended.event_id, extended.lease_ms))
 
+    async def _send_all(self, agent: AgentId, bodies: list[MessageBody]) -> list[SentAnswer | RefusedAnswer]:
+        """Each message is sent or refused by itself, in one answer; those that can be, in one commit."""
+        outcomes: dict[int, SentAnswer | RefusedAnswer] = {}
+        sends: dict[int, Send] = {}
+        for place, body in enumerate(bodies):
+            try:
+                sends[place] = send_of(self._runtime.req(), agent, body)
+            except MeshError as error:
+                outcomes[place] = RefusedAnswer(error_record(error))
+        answers = await self._runtime.ask_all(list(sends.values()))
+        for place, answer in zip(sends, answers, strict=True):
+            outcomes[place] = _outcome(answer)
+        return [outcomes[place] for place in range(len(bodies))]
+
     async def _settle(self, request: Settle | Nack) -> Response:
         settled = await self._runtime.ask(request)
         assert isinstance(settled, Settled)
         return json(SettledAnswer(settled.event_id, settled.duplicate))
+
+
+def _outcome(answer: Answer) -> SentAnswer | RefusedAnswer:
+    try:
+        sent = check(answer)
+    except MeshError as error:
+        return RefusedAnswer(error_record(error))
+    assert isinstance(sent, Sent)
+    return sent_answer(sent)

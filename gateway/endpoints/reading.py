@@ -26,10 +26,15 @@ def need_json(request: Request) -> None:
         raise NotJson("the body must be application/json")
 
 
+async def json_of(request: Request) -> bytes:
+    """A JSON body as it came. Raises NotJson; BodyTooLarge while it streams."""
+    need_json(request)
+    return await request.body()
+
+
 async def body_of(request: Request, record: type[_Record]) -> _Record:
     """Read a JSON body. Raises NotJson, BadRequest; BodyTooLarge while it streams."""
-    need_json(request)
-    return decode(await request.body(), record)
+    return decode(await json_of(request), record)
 
 
 def query_of(connection: HTTPConnection, record: type[_Record]) -> _Record:

@@ -4,14 +4,14 @@ from typing import Literal
 
 import msgspec
 
-from gateway.endpoints.bodies import EnqueueBody, EnvelopeBody, text_payload
+from gateway.endpoints.bodies import EnvelopeBody, MessageBody, text_payload
 from gateway.endpoints.errors import BadRequest
 from gateway.engine.inputs import Extend, Nack, Reply, Send, Settle
 from outbox.ids import AgentId, event_id
 from outbox.kinds import Outcome
 
 
-def send_of(req: int, agent: AgentId, body: EnqueueBody) -> Send:
+def send_of(req: int, agent: AgentId, body: MessageBody) -> Send:
     """Raises BadRequest unless the body has an envelope or a text."""
     if (body.envelope is None) == (body.text is None):
         raise BadRequest("a message has either an envelope or a text")

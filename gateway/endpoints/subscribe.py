@@ -1,11 +1,13 @@
-"""``WS /v1/subscribe``: an agent's turns, under its credit, and its answers to them.
+"""``WS /v1/subscribe``: an agent's turns, under its credit, and all that it has to say.
 
-Three owners share a socket: one reads frames and puts requests into the engine's queue, one sends the answers
-in the order of the requests, one sends turns. Nothing piles up: turns are bounded by credit, waiting answers
-by the queue between the first two, and a reader that takes nothing is let go.
+Two owners share a socket: one reads frames and puts requests into the engine's queue, one sends what there is
+to send, answers and turns, in one write. Nothing piles up: turns are bounded by credit, requests without a
+sent answer by ``RequestsOpen`` (beyond it the socket is not read), and a reader that takes nothing is let go.
 """
 
 import asyncio
+from functools import partial
+from itertools import chain
 from typing import NamedTuple
 
 from starlette.routing import WebSocketRoute
@@ -13,7 +15,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from auth.scopes import may_act_as
 from gateway.api.answers import Recipient
-from gateway.api.frames import ErrorFrame, OkFrame, ReqId
+from gateway.api.frames import OkFrame, ReqId
 from gateway.crashpoint import CrashPoint, crashpoint
 from gateway.endpoints.bodies import SubscribeQuery
 from gateway.endpoints.desk import LocalDesk
@@ -23,36 +25,38 @@ from gateway.endpoints.frames import (
     BadClientFrame,
     ClientFrame,
     CreditFrame,
+    EnqueueFrame,
     ExtendFrame,
     NackFrame,
     ReplyFrame,
+    RequestFrame,
     deliver_text,
     error_frame,
     frame_text,
+    frames_of,
+    messages_of,
     read_frame,
 )
 from gateway.endpoints.guard import principal_of
-from gateway.endpoints.limits import SEND_WITHIN_S, SOCKET_CREDIT_MAX, SOCKET_REQUESTS_MAX
+from gateway.endpoints.limits import (
+    SEND_WITHIN_S,
+    SOCKET_CREDIT_MAX,
+    SOCKET_REQUEST_CHARS_MAX,
+    SOCKET_REQUESTS_MAX,
+)
 from gateway.endpoints.reading import query_of
-from gateway.endpoints.requests import extend_of, nack_of, reply_of, settle_of
+from gateway.endpoints.requests import extend_of, nack_of, reply_of, send_of, settle_of
+from gateway.endpoints.requests_open import RequestsOpen
 from gateway.endpoints.turn_sockets import Mailbox
-from gateway.engine.effects import Answer, Extended, Sent, Settled
+from gateway.engine.effects import Answer, Extended, Refused, Sent, Settled
 from gateway.engine.inputs import Grant, Request, Subscribe, Unsubscribe
 from gateway.routing import inbox_stream, parse_address
-from gateway.runtime import Runtime, check
+from gateway.runtime import Runtime, denial
 from outbox.errors import InvalidId, MeshError, NotFound
 from outbox.groups import first_of
 from outbox.ids import AgentId
 
 _BAD_DATA = 1003
-
-
-class _Waiting(NamedTuple):
-    """A request whose answer goes to the socket when it is on disk."""
-
-    req_id: ReqId | None
-    answer: asyncio.Future[Answer] | MeshError | None
-    """None: done already."""
 
 
 class SubscribeRoute:
@@ -79,30 +83,45 @@ class SubscribeRoute:
                 Subscribe(req=runtime.req(), subscriber=subscriber, agent=agent, session=box.key[1])
             )
             await socket.accept()
-            await _Subscription(socket, runtime, agent, subscriber, box).serve()
+            await _Subscription(socket, runtime, agent, subscriber, box, lines=query.lines).serve()
         finally:
             turns.close(subscriber)
             runtime.tell_now(Unsubscribe(subscriber))
 
 
+class _Outgoing(NamedTuple):
+    """An answer on its way out, and the size of the frame that asked."""
+
+    text: str
+    asked_chars: int
+
+
 class _Subscription:
     def __init__(
-        self, socket: WebSocket, runtime: Runtime, agent: AgentId, subscriber: str, box: Mailbox
+        self,
+        socket: WebSocket,
+        runtime: Runtime,
+        agent: AgentId,
+        subscriber: str,
+        box: Mailbox,
+        *,
+        lines: bool,
     ) -> None:
         self._socket = socket
         self._runtime = runtime
         self._agent = agent
         self._subscriber = subscriber
         self._box = box
-        self._waiting: asyncio.Queue[_Waiting] = asyncio.Queue(SOCKET_REQUESTS_MAX)
+        self._lines = lines
+        self._answers: list[_Outgoing] = []
+        self._open = RequestsOpen(SOCKET_REQUESTS_MAX, SOCKET_REQUEST_CHARS_MAX)
 
     async def serve(self) -> None:
-        """Run the three owners until one of them ends the socket."""
+        """Run both owners until one of them ends the socket."""
         try:
             async with asyncio.TaskGroup() as owners:
                 owners.create_task(self._read())
-                owners.create_task(self._answer())
-                owners.create_task(self._deliver())
+                owners.create_task(self._write())
         except* (WebSocketDisconnect, TimeoutError):
             pass  # gone, or takes nothing: its session keeps its leases
         except* SubscriptionEnded as ended:
@@ -116,20 +135,23 @@ class _Subscription:
             text = message.get("text")
             if text is None:
                 raise SubscriptionEnded(_BAD_DATA, "frames are text")
-            frame = read_frame(text)
-            if isinstance(frame, BadClientFrame):
-                await self._waiting.put(_Waiting(frame.req_id, frame.error))
-            else:
-                await self._waiting.put(_Waiting(frame.req_id, await self._begin(frame)))
+            for asked in frames_of(text, lines=self._lines):
+                await self._open.room()
+                await self._begin(read_frame(asked), len(asked))
 
-    async def _begin(self, frame: ClientFrame) -> asyncio.Future[Answer] | MeshError | None:
+    async def _begin(self, frame: ClientFrame | BadClientFrame, chars: int) -> None:
+        self._open.began(chars)
         try:
-            if isinstance(frame, CreditFrame):
-                await self._grant(frame.credit)
-                return None
-            return self._runtime.submit(self._request(frame))
+            match frame:
+                case BadClientFrame():
+                    self._refuse(frame.req_id, chars, frame.error)
+                case CreditFrame():
+                    await self._grant(frame.credit)
+                    self._answered(frame.req_id, chars, None)
+                case _:
+                    self._runtime.post(self._request(frame), partial(self._answered, frame.req_id, chars))
         except MeshError as error:
-            return error
+            self._refuse(frame.req_id, chars, error)
 
     async def _grant(self, credit: int) -> None:
         if self._box.owed + credit > SOCKET_CREDIT_MAX:
@@ -137,9 +159,11 @@ class _Subscription:
         self._box.owed += credit
         await self._runtime.tell(Grant(self._runtime.req(), self._subscriber, credit))
 
-    def _request(self, frame: AckFrame | NackFrame | ReplyFrame | ExtendFrame) -> Request:
+    def _request(self, frame: RequestFrame) -> Request:
         req, agent = self._runtime.req(), self._agent
         match frame:
+            case EnqueueFrame(enqueue=message):
+                return send_of(req, agent, message)
             case AckFrame(ack=event, lease_id=lease_id, outcome=outcome, error=error):
                 return settle_of(req, agent, event, lease_id=lease_id, outcome=outcome, error=error)
             case NackFrame(nack=event, lease_id=lease_id, delay_ms=delay_ms):
@@ -158,38 +182,40 @@ class _Subscription:
                     type_=frame.type,
                 )
 
-    async def _answer(self) -> None:
+    # --- what goes out
+
+    def _answered(self, req_id: ReqId | None, chars: int, answer: Answer | None) -> None:
+        """A request was committed, or was none of the engine's (None)."""
+        if isinstance(answer, Refused):
+            self._refuse(req_id, chars, denial(answer))
+        elif req_id is None:
+            self._open.ended(1, chars)
+        else:
+            self._say(_Outgoing(frame_text(_ok(req_id, answer)), chars))
+
+    def _refuse(self, req_id: ReqId | None, chars: int, error: MeshError) -> None:
+        self._say(_Outgoing(frame_text(error_frame(error, req_id)), chars))
+
+    def _say(self, answer: _Outgoing) -> None:
+        self._answers.append(answer)
+        self._box.wake()
+
+    async def _write(self) -> None:
         while True:
-            waiting = await self._waiting.get()
-            frame = await _answer_frame(waiting)
-            if frame is not None:
+            await self._box.changed()
+            answers, self._answers = self._answers, []
+            turns = self._box.take()
+            if answers:
                 crashpoint(CrashPoint.ANSWER_BEFORE_SEND)
-                await self._send(frame_text(frame))
-
-    async def _deliver(self) -> None:
-        while True:
-            turn = await self._box.take()
-            crashpoint(CrashPoint.DELIVER_BEFORE_SEND)
-            await self._send(deliver_text(turn))
-            crashpoint(CrashPoint.DELIVER_AFTER_SEND)
-
-    async def _send(self, text: str) -> None:
-        async with asyncio.timeout(SEND_WITHIN_S):
-            await self._socket.send_text(text)
-
-
-async def _answer_frame(waiting: _Waiting) -> OkFrame | ErrorFrame | None:
-    try:
-        match waiting.answer:
-            case MeshError() as error:
-                return error_frame(error, waiting.req_id)
-            case None:
-                answer = None
-            case future:
-                answer = check(await future)
-    except MeshError as error:
-        return error_frame(error, waiting.req_id)
-    return None if waiting.req_id is None else _ok(waiting.req_id, answer)
+            if turns:
+                crashpoint(CrashPoint.DELIVER_BEFORE_SEND)
+            frames = chain((answer.text for answer in answers), map(deliver_text, turns))
+            for message in messages_of(frames, lines=self._lines):
+                async with asyncio.timeout(SEND_WITHIN_S):
+                    await self._socket.send_text(message)
+            if turns:
+                crashpoint(CrashPoint.DELIVER_AFTER_SEND)
+            self._open.ended(len(answers), sum(answer.asked_chars for answer in answers))
 
 
 def _ok(req_id: ReqId, answer: Answer | None) -> OkFrame:

@@ -1,7 +1,6 @@
 """The sockets that wait for turns: subscriber by subscriber, a mailbox that its credit bounds."""
 
 import asyncio
-from collections import deque
 
 from gateway.endpoints.errors import SubscriptionEnded
 from gateway.engine.effects import Handed
@@ -22,7 +21,7 @@ class Mailbox:
         self.key = (agent, session)
         self.owed = 0
         """Turns granted and not yet taken."""
-        self._turns: deque[Handed] = deque()
+        self._turns: list[Handed] = []
         self._ended: SubscriptionEnded | None = None
         self._changed = asyncio.Event()
 
@@ -38,16 +37,22 @@ class Mailbox:
         self._ended = self._ended or error
         self._changed.set()
 
-    async def take(self) -> Handed:
-        """The next turn. Raises SubscriptionEnded when the subscription is over."""
-        while True:
-            if self._ended is not None:
-                raise self._ended
-            if self._turns:
-                self.owed -= 1
-                return self._turns.popleft()
-            self._changed.clear()
-            await self._changed.wait()
+    def wake(self) -> None:
+        """Something else is to be sent on the socket."""
+        self._changed.set()
+
+    async def changed(self) -> None:
+        """Wait until there is something to send. Raises SubscriptionEnded when the subscription is over."""
+        await self._changed.wait()
+        self._changed.clear()
+        if self._ended is not None:
+            raise self._ended
+
+    def take(self) -> list[Handed]:
+        """All turns that came."""
+        turns, self._turns = self._turns, []
+        self.owed -= len(turns)
+        return turns
 
 
 class TurnSockets:

@@ -53,6 +53,12 @@ class Node:
                         return
                 await asyncio.sleep(0.05)
 
+    @property
+    def pid(self) -> int:
+        """Of its process."""
+        assert self._process is not None
+        return self._process.pid
+
     def stop(self) -> None:
         """End the process."""
         if self._process is not None:

@@ -1,81 +1,76 @@
-"""Two gateways, two agents: send, accepted, reply, processed, against four syncs of the same disk.
+"""Two gateways, two agents: send, accepted, reply, processed, beside JetStream that syncs each message.
 
-Four processes' worth of work on this machine: two gateways, and both agents through the Python client in the
-benchmark's own process. A round trip needs four commits in sequence, each with one fsync (synchronous=FULL).
+Four processes on each side: two gateways (or NATS servers) and two agents with their Python clients. A round
+trip needs four commits in sequence (synchronous=FULL, one fsync each). The sides take turns in one run, so
+that whatever else the machine does meets both; read the ratios.
 """
 
-import asyncio
-import time
 from pathlib import Path
 
 import pytest
 
-from gateway.client.turns import Turn
-from tests.bench.gateways import Node, two_gateways
+from tests.bench.jetstream import jetstream_pair, why_not
+from tests.bench.measuring import IN_FLIGHT, Sample, measure, median
+from tests.bench.mesh import mesh_pair
 from tests.bench.raw import raw_limit
+from tests.bench.table import Target, show
 
-pytestmark = [pytest.mark.bench, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.bench, pytest.mark.timeout(600)]
 
-SECONDS = 4.0
-IN_FLIGHT = (1, 10, 100)
-TEXT = "x" * 200
-
-
-async def answer_for_ever(mbp: Node) -> None:
-    async def answer(turn: Turn) -> None:
-        await turn.reply(TEXT)
-
-    async with mbp.client.agent("answerer").turns("bench", credit=100) as turns, asyncio.TaskGroup() as work:
-        async for turn in turns:
-            work.create_task(answer(turn))
-
-
-async def collect_replies(vps: Node, waiting: dict[str, asyncio.Future[None]]) -> None:
-    async def done(turn: Turn) -> None:
-        await turn.ok()
-
-    async with vps.client.agent("asker").turns("bench", credit=200) as turns, asyncio.TaskGroup() as work:
-        async for turn in turns:
-            asked = turn.event.corr_id or ""
-            waiting.setdefault(asked, asyncio.get_running_loop().create_future()).set_result(None)
-            work.create_task(done(turn))
-
-
-async def measure(vps: Node, waiting: dict[str, asyncio.Future[None]], in_flight: int) -> list[float]:
-    asker, times = vps.client.agent("asker"), []
-    end = time.perf_counter() + SECONDS
-
-    async def caller() -> None:
-        while time.perf_counter() < end:
-            begun = time.perf_counter()
-            sent = await asker.send("answerer", TEXT)
-            future = waiting.setdefault(sent.event_id, asyncio.get_running_loop().create_future())
-            await asyncio.wait_for(future, 60)
-            del waiting[sent.event_id]
-            times.append(time.perf_counter() - begun)
-
-    await asyncio.gather(*(caller() for _ in range(in_flight)))
-    return sorted(times)
+ROUNDS = 3
+SECONDS = 2.0
+OF_ALWAYS = {1: Target(1, 2), 10: Target(2.5, 5), 100: Target(6, 15), 1000: Target(8, 25)}
 
 
 async def test_round_trip(disk: Path) -> None:
-    sync_ms = raw_limit(disk, 1).sync_ms
-    print(f"\nfdatasync of one record: {sync_ms:.3f} ms; synchronous=FULL on both gateways")
-    waiting: dict[str, asyncio.Future[None]] = {}
-    async with two_gateways(disk) as (vps, mbp):
-        serving = [
-            asyncio.ensure_future(answer_for_ever(mbp)),
-            asyncio.ensure_future(collect_replies(vps, waiting)),
-        ]
+    print(
+        f"\nsynchronous=FULL on both gateways; fdatasync of one record: {raw_limit(disk, 1).sync_ms:.3f} ms"
+    )
+    if why_not():
+        print(f"no JetStream beside it: {why_not()}")
+        async with mesh_pair(disk / "mesh") as mesh:
+            for in_flight in IN_FLIGHT:
+                line("mesh", in_flight, await measure(mesh.ask, in_flight, SECONDS))
+        return
+    async with mesh_pair(disk / "mesh") as mesh, jetstream_pair(disk / "always", always=True) as always:
         for in_flight in IN_FLIGHT:
-            times = await measure(vps, waiting, in_flight)
-            median_ms, p99_ms = times[len(times) // 2] * 1000, times[int(len(times) * 0.99)] * 1000
-            syncs = median_ms / (4 * sync_ms)
-            print(
-                f"{in_flight:4} in flight  {len(times) / SECONDS:8,.0f} round trips/s   "
-                f"p50 {median_ms:7.2f} ms = {syncs:6.1f} x 4 fdatasyncs   p99 {p99_ms:7.2f} ms"
-            )
-        for task in serving:
-            task.cancel()
-        await asyncio.gather(*serving, return_exceptions=True)
+            ours, theirs, sync_ms = [], [], []
+            for _ in range(ROUNDS):
+                sync_ms.append(raw_limit(disk, 1, 0.3).sync_ms)
+                ours.append(await measure(mesh.ask, in_flight, SECONDS))
+                theirs.append(await measure(always.ask, in_flight, SECONDS))
+            line("mesh", in_flight, median(ours))
+            line("JetStream, sync_interval: always", in_flight, median(theirs))
+            ratio = median(ours).per_s / median(theirs).per_s
+            show(f"round trips at {in_flight}, of JetStream always", ratio, OF_ALWAYS[in_flight])
+            syncs = median(ours).p50_ms / (4 * sorted(sync_ms)[ROUNDS // 2])
+            if in_flight == 1:
+                show("p50 at 1, in units of four fdatasyncs", syncs, Target(6, 3, at_most=True))
+            if in_flight == 100:
+                show("p99 at 100, ms", median(ours).p99_ms, Target(25, 10, at_most=True))
     print(f"fdatasync of one record, again: {raw_limit(disk, 1).sync_ms:.3f} ms")
+
+
+async def test_round_trip_beside_a_peer_that_is_not_durable(disk: Path) -> None:
+    if why_not():
+        pytest.skip(why_not())
+    print()
+    async with mesh_pair(disk / "mesh") as mesh, jetstream_pair(disk / "default", always=False) as default:
+        ours, theirs = [], []
+        for _ in range(ROUNDS):
+            ours.append(await measure(mesh.ask, 100, SECONDS))
+            theirs.append(await measure(default.ask, 100, SECONDS))
+        line("mesh", 100, median(ours))
+        line("JetStream, its default: a sync every two minutes", 100, median(theirs))
+        show(
+            "round trips at 100, of JetStream default",
+            median(ours).per_s / median(theirs).per_s,
+            Target(2, 6),
+        )
+
+
+def line(name: str, in_flight: int, sample: Sample) -> None:
+    print(
+        f"{name:50} {in_flight:5} in flight {sample.per_s:10,.0f} /s"
+        f"   p50 {sample.p50_ms:8.2f} ms   p99 {sample.p99_ms:8.2f} ms"
+    )

@@ -140,9 +140,10 @@ class SimAgent:
 
     async def _receive(self, gateway: SimGateway, box: Mailbox, hands: "asyncio.Queue[Handed]") -> None:
         while True:
-            turn = await box.take()
-            self._witness.handed(gateway.name, self.name, turn)
-            await hands.put(turn)
+            await box.changed()
+            for turn in box.take():
+                self._witness.handed(gateway.name, self.name, turn)
+                await hands.put(turn)
 
     async def _work_off(self, gateway: SimGateway, subscriber: str, hands: "asyncio.Queue[Handed]") -> None:
         while True:

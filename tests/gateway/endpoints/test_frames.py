@@ -8,19 +8,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.api.frames import DeliverFrame, ErrorFrame, OkFrame
+from gateway.endpoints.bodies import EnvelopeBody, MessageBody
 from gateway.endpoints.frames import (
     AckFrame,
     BadClientFrame,
     CreditFrame,
+    EnqueueFrame,
     ExtendFrame,
     NackFrame,
     ReplyFrame,
     deliver_text,
     error_frame,
     frame_text,
+    frames_of,
+    messages_of,
     read_frame,
 )
-from gateway.endpoints.limits import SOCKET_CREDIT_MAX
+from gateway.endpoints.limits import MESSAGE_CHARS_MAX, SOCKET_CREDIT_MAX, SOCKET_MESSAGE_CHARS_MAX
 from gateway.engine.effects import Handed
 from gateway.errors import Busy, Denied
 from outbox.ids import EventId
@@ -30,7 +34,7 @@ VALUES = (
     st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.lists(st.integers(), max_size=2)
 )
 KEYS = st.sampled_from(
-    ["credit", "ack", "nack", "reply", "extend", "reqId", "leaseId", "payload", "delayMs", "x"]
+    ["credit", "enqueue", "ack", "nack", "reply", "extend", "reqId", "leaseId", "payload", "delayMs", "x"]
 )
 
 
@@ -39,6 +43,11 @@ KEYS = st.sampled_from(
     [
         ({"credit": 5}, CreditFrame(credit=5)),
         ({"credit": 1, "reqId": "a"}, CreditFrame(credit=1, req_id="a")),
+        ({"reqId": 3, "credit": 1}, CreditFrame(credit=1, req_id=3)),
+        (
+            {"enqueue": {"to": "bob", "envelope": {"payload": 1}}},
+            EnqueueFrame(enqueue=MessageBody(to="bob", envelope=EnvelopeBody(payload=msgspec.Raw(b"1")))),
+        ),
         ({"ack": X}, AckFrame(ack=X)),
         ({"ack": X, "outcome": "failed", "error": "e"}, AckFrame(ack=X, outcome="failed", error="e")),
         ({"nack": X, "leaseId": "l", "delayMs": 9}, NackFrame(nack=X, lease_id="l", delay_ms=9)),
@@ -47,7 +56,20 @@ KEYS = st.sampled_from(
     ],
 )
 def test_what_a_client_may_say(frame: dict[str, object], record: object) -> None:
-    assert read_frame(json.dumps(frame)) == record
+    assert read_frame(json.dumps(frame, separators=(",", ":"))) == record
+    assert read_frame(json.dumps(frame, indent=1)) == record
+
+
+@pytest.mark.parametrize("verb", ["enqueue", "reply"])
+@pytest.mark.parametrize("payload", ["[" * 70 + "]" * 70, '"\\ud800"'])
+def test_what_no_reader_could_read_is_refused(verb: str, payload: str) -> None:
+    said = {
+        "enqueue": f'{{"to":"bob","envelope":{{"payload":{payload}}}}}',
+        "reply": f'"{X}","payload":{payload}',
+    }
+    frame = read_frame(f'{{"{verb}":{said[verb]},"reqId":1}}')
+    assert isinstance(frame, BadClientFrame)
+    assert frame.error.code == "invalid_request"
 
 
 @given(st.dictionaries(KEYS, VALUES, max_size=4).map(json.dumps) | st.text())
@@ -58,6 +80,26 @@ def test_anything_becomes_a_frame_or_an_error(text: str) -> None:
     if isinstance(frame, BadClientFrame):
         assert frame.error.code in {"invalid_request", "too_large"}
         frame_text(error_frame(frame.error, frame.req_id))
+
+
+FRAMES = st.lists(st.text(alphabet="ab{}", min_size=1, max_size=MESSAGE_CHARS_MAX // 3), max_size=12)
+
+
+@given(FRAMES)
+def test_frames_survive_their_messages(frames: list[str]) -> None:
+    messages = list(messages_of(frames, lines=True))
+    assert [frame for message in messages for frame in frames_of(message, lines=True)] == frames
+    assert all(len(message) <= MESSAGE_CHARS_MAX + len(frames) for message in messages)
+    assert list(messages_of(frames, lines=False)) == frames
+    assert all(frames_of(frame, lines=False) == [frame] for frame in frames)
+
+
+def test_a_message_above_its_limit_is_one_frame_and_refused() -> None:
+    message = "\n".join(['{"credit":1}'] * (SOCKET_MESSAGE_CHARS_MAX // 10))
+    [frame] = frames_of(message, lines=True)
+    refused = read_frame(frame)
+    assert isinstance(refused, BadClientFrame)
+    assert refused.error.code == "too_large"
 
 
 def test_an_error_carries_the_code_of_whoever_refused() -> None:

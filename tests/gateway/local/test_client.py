@@ -128,7 +128,7 @@ async def test_a_turn_that_was_dropped_comes_again_when_its_lease_ran_out(stoppe
 
 
 class LosingProxy:
-    """Passes bytes on, and drops the connection instead of the first few answers."""
+    """Passes bytes on, and drops the connection instead of an answer, a few times; handshakes pass."""
 
     def __init__(self, upstream: "Path", losses: int) -> None:
         self._upstream = upstream
@@ -151,6 +151,7 @@ class LosingProxy:
             await sink.drain()
 
     async def _answers(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+        sink.write(await source.read(65_536))
         while data := await source.read(65_536):
             if self.lost < self._losses:
                 self.lost += 1

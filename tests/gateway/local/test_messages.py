@@ -51,6 +51,35 @@ async def test_the_same_id_and_request_sends_once_and_another_request_conflicts(
     assert node.reader.count_received() == {TurnState.QUEUED: 1}
 
 
+async def test_many_messages_in_one_request_are_done_or_refused_each_by_itself(node: "LocalNode") -> None:
+    envs = [
+        {"to": "bob", "text": "one"},
+        {"to": "bobb", "text": "nobody"},
+        {"to": "bob", "envelope": {"id": "k", "payload": 2}},
+        {"to": "bob"},
+        {"to": "bob", "envelope": {"id": "k", "payload": 2}},
+    ]
+    status, answer = await post(node, "jen", "/v1/enqueue", {"envs": envs})
+    results = answer["results"]
+    assert status == 202
+    assert [result.get("error", {}).get("code") for result in results] == [
+        None,
+        "unknown_recipient",
+        None,
+        "invalid_request",
+        None,
+    ]
+    assert results[4] == results[2] | {"duplicate": True}
+    assert node.reader.count_received() == {TurnState.QUEUED: 2}
+
+
+async def test_a_batch_is_refused_whole_when_it_is_none(node: "LocalNode") -> None:
+    hi = {"to": "bob", "text": "x"}
+    for body in ({"envs": []}, {"envs": [hi | {"agent": "bob"}]}, {"envs": [hi], "to": "bob"}):
+        assert (await post(node, "jen", "/v1/enqueue", body))[1]["code"] == "invalid_request"
+    assert node.reader.count_received() == {}
+
+
 async def test_a_name_nobody_knows_is_refused_with_near_matches(node: "LocalNode") -> None:
     status, problem = await post(node, "jen", "/v1/enqueue", {"to": "bobb", "text": "hi"})
     assert (status, problem["code"]) == (404, "unknown_recipient")

@@ -9,7 +9,7 @@ import pytest
 from websockets.asyncio.client import ClientConnection, unix_connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from gateway.endpoints.limits import SOCKET_CREDIT_MAX
+from gateway.endpoints.limits import SOCKET_CREDIT_MAX, SOCKET_REQUESTS_MAX
 from gateway.endpoints.turn_sockets import REPLACED, RESET
 from outbox.records import TurnState
 
@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def subscribed(
-    node: "LocalNode", name: str = "bob", session: str | None = "s1"
+    node: "LocalNode", name: str = "bob", session: str | None = "s1", *, lines: bool = False
 ) -> "AsyncIterator[ClientConnection]":
     query = f"stream=agents/{name}/inbox" + (f"&session={session}" if session else "")
+    query += "&lines=true" if lines else ""
     headers = {"Authorization": f"Bearer {node.token(name)}"}
     async with unix_connect(
         str(node.home.socket), f"ws://localhost/v1/subscribe?{query}", additional_headers=headers
@@ -98,6 +99,53 @@ async def test_every_verb_is_answered_in_order(node: "LocalNode") -> None:
         TurnState.QUEUED,
         TurnState.DONE,
     ]
+
+
+async def hear_lines(socket: ClientConnection, count: int) -> list[Any]:
+    frames: list[Any] = []
+    async with asyncio.timeout(20):
+        while len(frames) < count:
+            message = await socket.recv()
+            assert isinstance(message, str)
+            frames += [json.loads(line) for line in message.split("\n")]
+    return frames
+
+
+async def test_many_frames_in_a_message_are_answered_each_once(node: "LocalNode") -> None:
+    asked = 3 * SOCKET_REQUESTS_MAX
+    async with subscribed(node, lines=True) as bob, subscribed(node, "jen", lines=True) as jen:
+        for first in range(0, asked, 1000):
+            lines = [
+                json.dumps({"enqueue": {"to": "bob", "text": f"m{number}"}, "reqId": number})
+                for number in range(first, min(asked, first + 1000))
+            ]
+            await jen.send("\n".join([*lines, "{}"]))
+        frames = await hear_lines(jen, asked + -(-asked // 1000))
+        answered = [frame["ok"] for frame in frames if "ok" in frame]
+        assert answered == list(range(asked))
+        assert len(frames) - len(answered) == -(-asked // 1000), "each wrong frame has its error"
+        await tell(bob, credit=100)
+        turns = [frame["deliver"] for frame in await hear_lines(bob, 100)]
+        acks = [
+            {"ack": turn["event"]["eventId"], "leaseId": turn["leaseId"], "reqId": number}
+            for number, turn in enumerate(turns)
+        ]
+        await bob.send("\n".join(map(json.dumps, acks)))
+        assert [frame["ok"] for frame in await hear_lines(bob, 100)] == list(range(100))
+    assert node.reader.count_received()[TurnState.DONE] == 100
+
+
+async def test_what_is_enqueued_on_a_socket_is_the_sockets_agents(node: "LocalNode") -> None:
+    async with subscribed(node, "jen") as socket:
+        sent = await ask(socket, enqueue={"to": "bob", "text": "hi"})
+        assert (sent["ok"], sent["to"], sent["duplicate"]) == ("r", {"agent": "bob", "node": "vps"}, False)
+        row = node.reader.delivery(sent["eventId"])
+        assert row is not None
+        assert row.from_agent == "jen"
+        refused = await ask(socket, enqueue={"to": "bobb", "text": "hi"})
+        assert (refused["error"]["code"], refused["error"]["reqId"]) == ("unknown_recipient", "r")
+        refused = await ask(socket, enqueue={"to": "bob", "text": "hi", "agent": "bob"})
+        assert refused["error"]["code"] == "invalid_request"
 
 
 async def test_a_bad_frame_gets_its_error_and_the_socket_stays(node: "LocalNode") -> None:
