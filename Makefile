@@ -55,7 +55,7 @@ bench: $(STAMP) ## Run the benchmarks: ratios to peers and to the raw limits of 
 	@sh scripts/bench-peers $(VENV)
 	$(BIN)/pytest -s -m bench tests/bench $(TEST_ARGS)
 
-docs: $(STAMP) ## Rewrite the tables of docs/PROTOCOL.md that are made from the code
+docs: $(STAMP) ## Rewrite what is made from the code in docs/PROTOCOL.md and docs/incidents.schema.json
 	$(BIN)/python scripts/render_protocol.py
 
 lock: ## Renew the lock files (needs uv; LOCK_ARGS=--upgrade takes newer releases)

@@ -1,9 +1,10 @@
-"""Rewrites the tables of docs/PROTOCOL.md that are made from the code; run by ``make docs``.
+"""Rewrites what is made from the code: docs/PROTOCOL.md in part, docs/incidents.schema.json (``make docs``).
 
-Each stands between ``<!-- made from the code: NAME -->`` and ``<!-- end -->``.
+Each table stands between ``<!-- made from the code: NAME -->`` and ``<!-- end -->``.
 ``tests/test_docs.py`` compares them.
 """
 
+import json
 import re
 from collections.abc import Iterable, Iterator
 from importlib import import_module
@@ -12,9 +13,11 @@ from pathlib import Path
 from outbox.delivery import diagram
 from outbox.errors import CallerError, MeshError, PeerError, WorldError
 from outbox.kinds import RULES
+from spark.document import schema
 
 ROOT = Path(__file__).parents[1]
 PROTOCOL = ROOT / "docs" / "PROTOCOL.md"
+SCHEMA = ROOT / "docs" / "incidents.schema.json"
 PACKAGES = ("outbox", "auth", "stateroom", "spark", "gateway")
 _BLOCK = re.compile(r"(<!-- made from the code: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -98,5 +101,11 @@ def rendered(text: str) -> str:
     return _BLOCK.sub(lambda block: f"{block[1]}\n{BLOCKS[block[2]]()}\n\n{block[3]}", text)
 
 
+def schema_text() -> str:
+    """The JSON Schema of ``incidents.json``."""
+    return json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"
+
+
 if __name__ == "__main__":
     PROTOCOL.write_text(rendered(PROTOCOL.read_text()))
+    SCHEMA.write_text(schema_text())

@@ -7,7 +7,8 @@ keep their size. Colours come from the style sheet, which knows light and dark.
 from collections.abc import Iterable, Sequence
 from math import log10
 
-from spark.markup import clock, duration, number, text
+from spark.limits import NAME_MAX
+from spark.markup import clock, duration, number, short, text
 from spark.summary import Bucket, LatencyLine
 
 _MARKS = {10: "10 ms", 100: "100 ms", 1000: "1 s", 10_000: "10 s", 100_000: "100 s"}
@@ -59,6 +60,29 @@ def _column(place: int, bucket: Bucket, top: int, width_ms: int) -> str:
                 f' width=".84" height="{height:.2f}"/>'
             )
     return f"<g>{''.join(drawn)}</g>"
+
+
+def strip(counts: Sequence[int], starts: Sequence[int], width_ms: int, tone: str) -> str:
+    """How many of one thing began in each slice of time: a small row of columns on its own scale."""
+    top = max(counts, default=0)
+    if top == 0:
+        return ""
+    drawn = "".join(
+        f'<rect class="{tone}" x="{place + 0.08:.2f}" y="{28 - 28 * _height(count, top):.1f}" width=".84"'
+        f' height="{28 * _height(count, top):.1f}">'
+        f"<title>{clock(start, width_ms)}: {number(count)}</title></rect>"
+        for place, (count, start) in enumerate(zip(counts, starts, strict=True))
+        if count
+    )
+    return (
+        f'<svg class="strip" viewBox="0 0 {len(counts)} 28" preserveAspectRatio="none" role="img"'
+        f' aria-label="at most {number(top)} a column">{drawn}</svg>'
+    )
+
+
+def _height(count: int, top: int) -> float:
+    """Of 1; what is there at all is seen."""
+    return max(0.12, count / top)
 
 
 def _x(ms: int) -> float:
@@ -132,7 +156,8 @@ def _ribbon(start: float, end: float, size: float, tone: str, title: str) -> str
 def _names(stack: dict[str, tuple[float, int]]) -> str:
     total = sum(events for _, events in stack.values())
     labels = "".join(
-        f'<span style="top:{start + 42 * events / total:.1f}%">{text(name)} <b>{number(events)}</b></span>'
+        f'<span style="top:{start + 42 * events / total:.1f}%"><i>{short(name, NAME_MAX)}</i>'
+        f"<b>{number(events)}</b></span>"
         for name, (start, events) in stack.items()
     )
     return f'<div class="names">{labels}</div>'

@@ -5,7 +5,8 @@
     MeshError
     ├── CallerError
     │   ├── LakeEmpty        lake_empty      there is nothing to report on
-    │   └── InvalidThreshold invalid_threshold   a promise that cannot be judged
+    │   ├── InvalidThreshold invalid_threshold   a promise that cannot be judged
+    │   └── InvalidSlo       invalid_slo     a line of the SLO file that cannot be read
     └── WorldError
         ├── LakeDamaged      lake_damaged    a file is not what its name says
         ├── LakeBusy         lake_busy       another collector writes to it
@@ -29,6 +30,12 @@ class InvalidThreshold(CallerError):
     code = "invalid_threshold"
 
 
+class InvalidSlo(CallerError):
+    """The SLO file says something that cannot be judged; the message names file, line and field."""
+
+    code = "invalid_slo"
+
+
 class LakeDamaged(WorldError):
     """A file of the lake cannot be read, or does not hold what its name promises."""
 
@@ -43,7 +50,7 @@ class LakeBusy(WorldError):
 
 
 class SparkMissing(WorldError):
-    """PySpark or pyarrow is not installed."""
+    """PySpark, pyarrow or PyYAML is not installed."""
 
     code = "spark_missing"
     retryable = False

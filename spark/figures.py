@@ -3,16 +3,36 @@
 Times leave Spark as numbers: collected timestamps would be in the zone of this process.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
 from outbox.kinds import RULES
 from outbox.records import DeliveryState
-from spark.limits import AGENTS_MAX, BUCKETS_MAX, FLOWS_MAX, INCIDENTS_JSON_MAX, ROUTES_MAX
+from spark.limits import (
+    AGENTS_MAX,
+    BUCKETS_MAX,
+    FLOWS_MAX,
+    INCIDENTS_JSON_MAX,
+    ROUTES_MAX,
+    THREAD_EVENTS_MAX,
+    THREADS_MAX,
+)
+from spark.objectives import Objective, standings
 from spark.sla import MEASURED, PERCENTS, Threshold
-from spark.summary import Bucket, ClassCount, IncidentLine, LatencyLine, StateCount, Stream, Summary
+from spark.summary import (
+    Bucket,
+    ClassCount,
+    IncidentCount,
+    IncidentLine,
+    LatencyLine,
+    StateCount,
+    Stream,
+    Summary,
+    Thread,
+    ThreadEvent,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -30,6 +50,8 @@ WIDTHS_MS = (
 _NO_PROCESSING = ", ".join(
     f"'{kind}'" for kind, rule in RULES.items() if rule.accepted and not rule.processed
 )
+
+_LIFE = ("created", "accepted", "engaged", "done", "dead")
 
 FARED = f"""
 case
@@ -51,18 +73,23 @@ class Tables(msgspec.Struct, frozen=True):
     latency: "DataFrame"
 
 
-def summarise(tables: Tables, as_of_ms: int, thresholds: Mapping[str, Threshold]) -> Summary:
+def summarise(
+    tables: Tables, as_of_ms: int, thresholds: Mapping[str, Threshold], objectives: Sequence[Objective]
+) -> Summary:
     """Ask the tables for everything that the report shows."""
     width_ms, buckets = _buckets(tables.lifecycle)
     return Summary(
         as_of_ms=as_of_ms,
         thresholds=thresholds,
+        standings=standings(tables.lifecycle, objectives, as_of_ms),
         streams=tuple(_lines(_streams(tables.events), Stream)),
         states=tuple(_lines(_states(tables.lifecycle), StateCount)),
         classes=tuple(_lines(_classes(tables.incidents), ClassCount)),
         latency=tuple(_latency(tables.latency)),
         buckets=buckets,
         bucket_ms=width_ms,
+        incident_counts=tuple(_lines(_opened(tables.incidents, width_ms), IncidentCount)),
+        threads=tuple(_threads(tables)),
         incidents=tuple(_lines(_worst(tables.incidents), IncidentLine)),
     )
 
@@ -106,6 +133,51 @@ def _worst(incidents: "DataFrame") -> "DataFrame":
     lines = incidents.selectExpr("* except (openedAt, closedAt, createdAt, rulesVersion)", *times)
     order = ("closedAtMs is not null", "severity", "openedAtMs desc", "incidentId")
     return lines.orderBy(*(_order(text) for text in order)).limit(INCIDENTS_JSON_MAX)
+
+
+def _opened(incidents: "DataFrame", width_ms: int) -> "DataFrame":
+    return (
+        incidents.where("openedAt is not null")
+        .selectExpr(f"floor(unix_millis(openedAt) / {width_ms}) * {width_ms} as startMs", "class as name")
+        .groupBy("startMs", "name")
+        .count()
+        .withColumnRenamed("count", "incidents")
+        .orderBy("name", "startMs")
+    )
+
+
+def _threads(tables: Tables) -> Iterator[Thread]:
+    """Threads with the most open incidents; the messages of all of them come in one query."""
+    counted = (
+        tables.incidents.where("threadId is not null")
+        .groupBy("threadId")
+        .agg({"*": "count", "closedAt": "count"})
+        .selectExpr("threadId", "`count(1)` as incidents", "`count(1)` - `count(closedAt)` as open")
+    )
+    order = ("open desc", "incidents desc", "threadId")
+    worst = counted.orderBy(*(_order(text) for text in order)).limit(THREADS_MAX).collect()
+    events = _thread_events(tables, [row.threadId for row in worst]) if worst else []
+    for row in worst:
+        shown = tuple(event for event in events if event.thread_id == row.threadId)
+        yield Thread(row.threadId, row.incidents, row.open, shown)
+
+
+def _thread_events(tables: Tables, names: list[str]) -> list[ThreadEvent]:
+    hit = tables.incidents.where(tables.incidents.threadId.isin(names)).selectExpr("rootId as hit").distinct()
+    dated = tables.lifecycle.where(tables.lifecycle.threadId.isin(names)).where("createdAt is not null")
+    ranked = dated.join(hit, dated.rootId == hit.hit, "left").selectExpr(
+        "threadId", "rootId", "kind", "state", "fromNode",
+        "fromAgent", "toAgent", "toNode", "outcome",
+        *(f"unix_millis({name}At) as {name}AtMs" for name in _LIFE),
+        "hit is not null as hasIncident",
+        "row_number() over (partition by threadId order by hit is null, createdAt, rootId) as place",
+    )  # fmt: skip
+    kept = (
+        ranked.where(f"place <= {THREAD_EVENTS_MAX}")
+        .drop("place")
+        .orderBy("threadId", "createdAtMs", "rootId")
+    )
+    return list(_lines(kept, ThreadEvent))
 
 
 def _order(text: str) -> "Column":

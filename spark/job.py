@@ -4,7 +4,7 @@ import argparse
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,17 +12,19 @@ from typing import TYPE_CHECKING
 from outbox.errors import MeshError
 from outbox.timestamps import parse_rfc3339
 from spark.deliveries import deliveries
+from spark.document import incidents_json
 from spark.errors import SparkFailed
 from spark.events import statements
 from spark.figures import Tables, summarise
 from spark.incidents import incidents
 from spark.limits import INCIDENTS_JSON_MAX, SMALL_LAKE_BYTES
+from spark.objectives import Objective, default_objectives
 from spark.report import render
 from spark.session import Setup, first_line, spark_session
 from spark.sinks import write_file, write_table
 from spark.sla import DEFAULTS, Threshold, check_thresholds, latency
 from spark.sources import EventFiles, event_files, read_events
-from spark.summary import Summary, incidents_json
+from spark.summary import Summary
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,10 +46,12 @@ def run(
     progress: Progress,
     cache: Path,
     thresholds: Mapping[str, Threshold] = DEFAULTS,
+    objectives: Sequence[Objective] | None = None,
 ) -> Summary:
     """Make the whole report in ``out`` and return what it shows.
 
     ``as_of_ms`` is the moment at which open promises are judged; ``cache`` keeps a Java shim from run to run.
+    Without ``objectives`` the thresholds are judged as such (``default_objectives``).
     Raises LakeEmpty, InvalidThreshold, SparkMissing, JavaMissing, SparkFailed.
     """
     check_thresholds(thresholds)
@@ -64,7 +68,15 @@ def run(
     progress(STEPS[0], 0, len(STEPS))
     try:
         with spark_session(setup) as spark, spark_errors(setup.log):
-            return make_report(spark, files, out, as_of_ms, progress=progress, thresholds=thresholds)
+            return make_report(
+                spark,
+                files,
+                out,
+                as_of_ms,
+                progress=progress,
+                thresholds=thresholds,
+                objectives=objectives,
+            )
     finally:
         shutil.rmtree(setup.scratch, ignore_errors=True)
 
@@ -77,6 +89,7 @@ def make_report(
     *,
     progress: Progress,
     thresholds: Mapping[str, Threshold],
+    objectives: Sequence[Objective] | None = None,
 ) -> Summary:
     """The job on a session that is there. Each table is written once and read by the steps after it."""
     steps = iter(range(1, len(STEPS) + 1))
@@ -100,7 +113,8 @@ def make_report(
         spark.read.parquet(str(out / "incidents")),
         spark.read.parquet(str(out / "latency")),
     )
-    summary = summarise(tables, as_of_ms, thresholds)
+    judged = default_objectives(thresholds) if objectives is None else objectives
+    summary = summarise(tables, as_of_ms, thresholds, judged)
     begin()
     write_file(incidents_json(summary, INCIDENTS_JSON_MAX), out / "incidents.json")
     write_file(render(summary).encode(), out / "report.html")

@@ -30,17 +30,32 @@ SAMPLES_MAX = 30
 INCIDENTS_JSON_MAX = 1000
 """Incidents listed in ``incidents.json``."""
 
-ROUTES_MAX = 15
-"""Routes in the table of the slowest: a screenful."""
+SLO_FILE_CHARS_MAX = 256 * 1024
+"""A hundred objectives with comments are 100 kB; more is some other file."""
 
-AGENTS_MAX = 15
-"""Agents in the latency chart: a screenful."""
+SLOS_MAX = 100
+"""Each is six counters of one pass over the lifecycle table."""
+
+ROUTES_MAX = 10
+"""Routes in the table of the slowest: what is read; Parquet has all of them."""
+
+AGENTS_MAX = 10
+"""Agents in the latency chart, likewise."""
 
 FLOWS_MAX = 24
 """Ribbons between nodes; more cannot be told apart."""
 
 BUCKETS_MAX = 60
 """Columns of the chart over time: wide enough to touch on a phone's screen."""
+
+THREADS_MAX = 5
+"""Threads drawn: what an operator reads before picking up the phone."""
+
+THREAD_EVENTS_MAX = 12
+"""Messages drawn of one thread, those with incidents first."""
+
+NAME_MAX = 40
+"""Characters shown of a name; an ordinary one is whole, a hostile one cannot fill the page."""
 
 NAMES_MAX = 20
 """Nodes listed by name in the head of the page."""

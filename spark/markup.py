@@ -1,13 +1,11 @@
-"""Text from strangers into HTML, and numbers into words."""
+"""Text from strangers into HTML, numbers into words, and both into tables."""
 
 import html
-import re
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
+from outbox.plaintext import one_line, plain
 from outbox.timestamps import rfc3339
-
-_UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
-"""Control characters, and those that turn the direction of the text around them."""
 
 NOTHING = "\u2013"
 """A dash, where there is no value."""
@@ -17,8 +15,12 @@ _UNITS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s"))
 
 def text(words: str | None) -> str:
     """Escaped for element content and quoted attributes; unseen characters become their code points."""
-    visible = _UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", words or "")
-    return html.escape(visible, quote=True)
+    return html.escape(plain(words or ""), quote=True)
+
+
+def short(words: str | None, width: int) -> str:
+    """``text`` of at most so many characters, on one line."""
+    return html.escape(one_line(words or "", width), quote=True)
 
 
 def duration(ms: int | None) -> str:
@@ -55,3 +57,23 @@ def clock(ms: int, width_ms: int) -> str:
     if width_ms >= 86_400_000:
         return when.strftime("%Y-%m-%d")
     return when.strftime("%m-%d %H:%M" if width_ms >= 60_000 else "%H:%M:%S")
+
+
+def cell(what: str, value: str) -> str:
+    """A number; on a phone it stands below its name instead of in a column."""
+    return f'<td class="n" data-k="{what}">{value}</td>'
+
+
+def table(columns: Sequence[str | tuple[str, str]], rows: Sequence[str], nothing: str) -> str:
+    """A table of finished rows. A column is a title (of numbers, but the first), or a title and a class."""
+    if not rows:
+        return f'<p class="none">{nothing}</p>'
+    heads = []
+    for place, column in enumerate(columns):
+        title, style = column if isinstance(column, tuple) else (column, "" if place == 0 else "n")
+        kind = f' class="{style}"' if style else ""
+        heads.append(f'<th scope="col"{kind}>{title}</th>')
+    head = "".join(heads)
+    return (
+        f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
+    )

@@ -7,12 +7,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from outbox.timestamps import rfc3339
-from spark.incidents import RULES_VERSION
+from spark.objectives import Standing
 from spark.sla import Threshold
-
-JSON_VERSION = 1
-"""Of ``incidents.json``, since 2026-11: new fields may come, none goes or changes its meaning."""
 
 
 class Stream(msgspec.Struct, frozen=True, rename="camel"):
@@ -93,11 +89,51 @@ class IncidentLine(msgspec.Struct, frozen=True, rename="camel"):
     position: str | None = None
 
 
+class IncidentCount(msgspec.Struct, frozen=True, rename="camel"):
+    """Incidents of one class that opened in one slice of time; slices are those of the buckets."""
+
+    start_ms: int
+    name: str
+    incidents: int
+
+
+class ThreadEvent(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """One root event of a thread, with the times of its life."""
+
+    thread_id: str
+    root_id: str
+    kind: str
+    state: str
+    from_node: str
+    created_at_ms: int
+    from_agent: str | None = None
+    to_agent: str | None = None
+    to_node: str | None = None
+    outcome: str | None = None
+    accepted_at_ms: int | None = None
+    engaged_at_ms: int | None = None
+    done_at_ms: int | None = None
+    dead_at_ms: int | None = None
+    has_incident: bool = False
+
+
+class Thread(msgspec.Struct, frozen=True, rename="camel"):
+    """One of the worst threads: how many incidents it has, and the life of its messages."""
+
+    thread_id: str
+    incidents: int
+    open: int
+    events: tuple[ThreadEvent, ...]
+    """By creation."""
+
+
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that a report shows."""
 
     as_of_ms: int
     thresholds: Mapping[str, Threshold]
+    standings: tuple[Standing, ...] = ()
+    """How the objectives stand, in the order of their file."""
     streams: tuple[Stream, ...]
     states: tuple[StateCount, ...]
     classes: tuple[ClassCount, ...]
@@ -105,6 +141,9 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """The dimensions ``all``, ``kind`` and ``nodes`` whole, of ``agent`` and ``route`` the slowest."""
     buckets: tuple[Bucket, ...]
     bucket_ms: int
+    incident_counts: tuple[IncidentCount, ...] = ()
+    threads: tuple[Thread, ...] = ()
+    """Those with the most open incidents first."""
     incidents: tuple[IncidentLine, ...]
     """The worst and newest; the Parquet table has all of them."""
 
@@ -123,22 +162,3 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     def of(self, dimension: str) -> tuple[LatencyLine, ...]:
         """The latency lines of one dimension."""
         return tuple(line for line in self.latency if line.dimension == dimension)
-
-
-def incidents_json(summary: Summary, incidents_max: int) -> bytes:
-    """The document for machines: version, counts, and the first incidents."""
-    document = {
-        "schemaVersion": JSON_VERSION,
-        "rulesVersion": RULES_VERSION,
-        "asOf": rfc3339(summary.as_of_ms),
-        "thresholds": {
-            kind: {"acceptMs": threshold.accept_ms, "processMs": threshold.process_ms}
-            for kind, threshold in summary.thresholds.items()
-        },
-        "nodes": summary.streams,
-        "missingNodes": summary.missing_nodes,
-        "states": summary.states,
-        "classes": summary.classes,
-        "incidents": summary.incidents[:incidents_max],
-    }
-    return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"

@@ -83,6 +83,11 @@ def test_the_tables_made_from_the_code_are_fresh() -> None:
     assert renderer().rendered(page) == page, "run: make docs"
 
 
+def test_the_schema_of_incidents_json_is_fresh() -> None:
+    made = renderer()
+    assert made.SCHEMA.read_text() == made.schema_text(), "run: make docs"
+
+
 def test_every_made_table_is_on_the_page() -> None:
     on_page = set(re.findall(r"<!-- made from the code: (\w+) -->", PROTOCOL.read_text()))
     assert on_page == set(renderer().BLOCKS)

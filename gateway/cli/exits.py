@@ -17,8 +17,8 @@ import sys
 from enum import IntEnum
 
 from gateway.errors import ConfigError, Denied, TimedOut, Unreachable
-from gateway.plaintext import one_line
 from outbox.errors import CallerError, InvalidId, MeshError, NotFound
+from outbox.plaintext import one_line
 
 _LINE = 400
 

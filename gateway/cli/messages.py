@@ -10,7 +10,7 @@ from gateway.cli.exits import Exit
 from gateway.cli.homes import ask_as, speaker, wait
 from gateway.cli.options import as_agent, as_json, as_json_lines, duration
 from gateway.cli.output import emit_json, emit_json_line, moment, note, table, text_of
-from gateway.plaintext import plain
+from outbox.plaintext import plain
 
 if TYPE_CHECKING:
     from gateway.api.answers import SentAnswer

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 import click
 import msgspec
 
-from gateway.plaintext import one_line, plain
+from outbox.plaintext import one_line, plain
 
 _CELL = 80
 _WIDE = 200

@@ -62,6 +62,11 @@ def collect(context: click.Context, *, lake: Path, homes: tuple[Path, ...], as_j
 @click.option(
     "--process-sla", type=duration, metavar="DURATION", help="Its turn is done within (default 5m)."
 )
+@click.option(
+    "--slo",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="Objectives to judge, as OpenSLO v1 YAML (default: 99 % within the two above).",
+)
 @as_json
 @click.pass_context
 def report(
@@ -72,6 +77,7 @@ def report(
     as_of: int | None,
     accept_sla: int | None,
     process_sla: int | None,
+    slo: Path | None,
     as_json: bool,
 ) -> None:
     """Judge every delivery in the lake: incidents, latencies, an HTML report. Needs Spark and Java."""
@@ -81,6 +87,7 @@ def report(
     from gateway.clock import Clock
     from spark.job import run as run_job
     from spark.sla import DEFAULTS
+    from spark.slofile import read_objectives
 
     del context
     thresholds = {
@@ -98,6 +105,7 @@ def report(
         progress=_show_progress,
         cache=platformdirs.user_cache_path("gateway-mesh"),
         thresholds=thresholds,
+        objectives=read_objectives(slo) if slo is not None else None,
     )
     if as_json:
         emit_json(summary)

@@ -16,8 +16,8 @@ from gateway.demo.limits import FAULTS_SHOWN, INCIDENTS_SHOWN, SLA_PROCESS_MS
 from gateway.demo.result import Result
 from gateway.fleet.process import GatewayProcess
 from gateway.judging.percentiles import Percentiles
-from gateway.plaintext import one_line
 from outbox.ids import NodeId
+from outbox.plaintext import one_line
 
 _PLAIN_WIDTH = 120
 """Of output that goes to no terminal."""

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark.charts import bar, columns, flow, latency_axis, latency_range
+from spark.charts import bar, columns, flow, latency_axis, latency_range, strip
 from spark.summary import Bucket, LatencyLine
 
 counts = st.integers(0, 10**9)
@@ -56,3 +56,14 @@ def test_ribbons_have_the_weight_of_their_messages(pairs):
     assert len(drawn) == len(pairs)
     ends = [float(y) for path in drawn for y in re.findall(r"(?:100 |V)(-?[\d.]+)", path.get("d"))]
     assert all(-0.1 <= end <= 100.1 for end in ends)
+
+
+@given(st.lists(counts, min_size=1, max_size=60))
+def test_a_strip_has_a_column_for_each_slice_that_has_something(numbers):
+    drawn = strip(numbers, [place * 1000 for place in range(len(numbers))], 1000, "bad")
+    if not any(numbers):
+        assert drawn == ""
+        return
+    columns = parse(drawn).findall(".//rect")
+    assert len(columns) == sum(number > 0 for number in numbers)
+    assert all(0 < float(column.get("height")) <= 28 for column in columns)

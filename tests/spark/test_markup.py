@@ -3,7 +3,7 @@ import html
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark.markup import clock, duration, moment, number, share, text
+from spark.markup import cell, clock, duration, moment, number, share, short, table, text
 
 
 @given(st.text())
@@ -41,3 +41,20 @@ def test_numbers_and_times():
         "01-01 00:00",
         "1970-01-01",
     ]
+
+
+def test_a_short_name_is_one_line_and_escaped_after_it_is_cut():
+    assert short("a" * 50, 10) == "a" * 9 + "\u2026"
+    assert short("<" * 50, 3) == "&lt;&lt;\u2026"
+    assert short("two\nlines", 20) == "two lines"
+    assert short(None, 5) == ""
+
+
+def test_a_table_has_headed_columns_or_says_that_there_is_nothing():
+    made = table(("name", ("plot", "plot"), "n"), ["<tr><td>x</td></tr>"], "Nothing.")
+    assert (
+        '<th scope="col">name</th><th scope="col" class="plot">plot</th><th scope="col" class="n">n</th>'
+        in made
+    )
+    assert table(("name",), [], "Nothing.") == '<p class="none">Nothing.</p>'
+    assert cell("of", "1") == '<td class="n" data-k="of">1</td>'

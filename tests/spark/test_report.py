@@ -3,10 +3,23 @@ from html.parser import HTMLParser
 
 import pytest
 
-from spark.limits import AGENTS_MAX, BUCKETS_MAX, FLOWS_MAX, ROUTES_MAX, SAMPLES_MAX
+from spark.limits import AGENTS_MAX, BUCKETS_MAX, FLOWS_MAX, NAME_MAX, ROUTES_MAX, SAMPLES_MAX, THREADS_MAX
+from spark.objectives import Measure, Objective, Share, Standing
 from spark.report import render
 from spark.sla import DEFAULTS
-from spark.summary import Bucket, ClassCount, IncidentLine, LatencyLine, StateCount, Stream, Summary
+from spark.summary import (
+    Bucket,
+    ClassCount,
+    IncidentCount,
+    IncidentLine,
+    LatencyLine,
+    StateCount,
+    Stream,
+    Summary,
+    Thread,
+    ThreadEvent,
+)
+from tests.spark.sheets import SHEETS, sheet
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -47,10 +60,32 @@ def line(dimension, source="", target="", percentiles=(5, 90, 4000)):
     )  # fmt: skip
 
 
+def standing(judged=1000, kept=990, name="message-accepted", title="", target=0.99):
+    wanted = Objective(
+        name=name, title=title, measure=Measure.ACCEPTED, selected=(("kind", "message"),), limit_ms=60_000,
+        target=target, window_ms=2_419_200_000,
+    )  # fmt: skip
+    recent = (Share(3_600_000, judged // 100, max(0, judged // 100 - 2)), Share(21_600_000, judged, kept))
+    return Standing(wanted, Share(wanted.window_ms, judged, kept), recent)
+
+
+def thread(name="planner", node="vps", events=2):
+    lives = tuple(
+        ThreadEvent(
+            thread_id=name, root_id=name, kind="message", state="replied", from_node=node, from_agent=name,
+            to_agent=name, created_at_ms=1_780_000_000_000 + i, accepted_at_ms=1_780_000_001_000 + i,
+            engaged_at_ms=1_780_000_002_000 + i, done_at_ms=1_780_000_009_000 + i,
+        )
+        for i in range(events)
+    )  # fmt: skip
+    return Thread(name, 3, 1, lives)
+
+
 def summary(name="planner", node="vps", detail="boom", size=1, word="boom", **more):
     fields = {
         "as_of_ms": 1_780_000_000_000,
         "thresholds": DEFAULTS,
+        "standings": (standing(),),
         "streams": (Stream(node, 1234, 1),),
         "states": (StateCount("message", "processed", 8), StateCount("message", "dead_letter", 1)),
         "classes": tuple(
@@ -69,6 +104,8 @@ def summary(name="planner", node="vps", detail="boom", size=1, word="boom", **mo
             Bucket(1_780_000_000_000 + i * 1000, 3, 2, 1) for i in range(min(size, BUCKETS_MAX))
         ),
         "bucket_ms": 1000,
+        "incident_counts": (IncidentCount(1_780_000_000_000, "dead_letter", 3),),
+        "threads": tuple(thread(name, node) for _ in range(min(size, THREADS_MAX))),
         "incidents": tuple(
             IncidentLine(
                 incident_id="x", name=word, severity="critical", root_id=word, kind="message", from_node=node,
@@ -90,7 +127,7 @@ def test_text_from_strangers_stays_text(text):
     assert not any(name.startswith("on") or name in {"src", "href"} for name, _ in page.attributes)
     assert not re.search("[\x00\x1b\u202e\u2066]", html)
     if not re.search("[\x00\u202e]", text):
-        assert text in "".join(page.words)
+        assert text[:NAME_MAX] in "".join(page.words)
 
 
 def test_asks_nobody_for_anything():
@@ -106,10 +143,19 @@ def test_stays_small_whatever_the_size_of_the_mesh():
     assert html.count("gateway trace") == SAMPLES_MAX
 
 
+@pytest.mark.parametrize("name", SHEETS)
+def test_stays_below_100_kib_on_the_worst_day(name):
+    incidents, hostile = SHEETS[name]
+    page = render(sheet(incidents, hostile=hostile))
+    assert len(page.encode()) < 100 * 1024
+    assert Page(page).open == []
+
+
 def test_shows_what_an_operator_needs_at_a_glance():
     html = render(summary())
     for words in (
-        "Gateway Mesh report", "vps", "message accepted within 1 min", "message answered within 5 min",
+        "SLA report", "vps", "message accepted within 1 min", "99 %", "Every objective met",
+        "6 open incidents",
         "Dead letter", "Turn failed", "Flow between nodes", "Messages over time", "Slowest routes",
         "gateway trace boom",
         "Not collected: vps0", "1 doubtful", "prefers-color-scheme:dark", "2026-05-28 20:26:40 UTC",
@@ -118,10 +164,16 @@ def test_shows_what_an_operator_needs_at_a_glance():
 
 
 def test_an_empty_report_says_so():
-    html = render(summary(states=(), classes=(), latency=(), buckets=(), incidents=(), streams=()))
+    nothing = dict.fromkeys(
+        ("states", "classes", "latency", "buckets", "incidents", "streams", "standings", "threads"), ()
+    )
+    html = render(summary(**nothing))
     assert Page(html).open == []
     for words in (
+        "Every objective met, no open incident.",
         "None: every promise was kept.",
+        "No objectives.",
+        "No thread has an incident.",
         "No messages.",
         "Nothing was measured.",
         "No dated messages.",

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from gateway.harness.real.limits import FAULTS_SHOWN
 from gateway.harness.real.result import Result
-from gateway.plaintext import one_line
+from outbox.plaintext import one_line
 
 _PLAIN_WIDTH = 120
 _DETAIL_CHARS = 160

@@ -1,4 +1,4 @@
-"""Text of strangers, made safe to show on a terminal: one escaper for every place that prints it.
+"""Text of strangers, made safe to show: one escaper for terminals, and below HTML's own for pages.
 
 What a terminal or a reader could obey without seeing it becomes visible as an escape: control characters
 (ANSI sequences begin with one), bidirectional marks and other invisible formatting (a name must not look like

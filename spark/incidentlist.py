@@ -1,0 +1,75 @@
+"""Incidents in the report: each class over time, then the worst and newest one by one."""
+
+from collections import defaultdict
+
+from spark.charts import strip
+from spark.limits import DETAIL_MAX, NAME_MAX, SAMPLES_MAX
+from spark.markup import NOTHING, cell, clock, duration, moment, number, short, table, text
+from spark.summary import ClassCount, IncidentLine, Summary
+
+_TONES = {"critical": "bad", "major": "wait", "minor": "accent"}
+_NONE = "None: every promise was kept."
+
+
+def classes(summary: Summary) -> str:
+    """A row a class: when its incidents opened, how many there are, how many of them are open."""
+    starts = [bucket.start_ms for bucket in summary.buckets]
+    counts: dict[str, dict[int, int]] = defaultdict(dict)
+    for count in summary.incident_counts:
+        counts[count.name][count.start_ms] = count.incidents
+    rows = [
+        _class(line, [counts[line.name].get(start, 0) for start in starts], starts, summary.bucket_ms)
+        for line in summary.classes
+    ]
+    if not rows or not starts:
+        return table(("class", "all", "open"), rows, _NONE)
+    ends = dict.fromkeys((starts[0], starts[len(starts) // 2], starts[-1]))
+    axis = "".join(f"<span>{clock(start, summary.bucket_ms)}</span>" for start in ends)
+    width = f"opened, a column: {duration(summary.bucket_ms)}"
+    columns = ("class", (f'{width}<div class="scale">{axis}</div>', "plot"), "all", "open")
+    return table(columns, rows, _NONE)
+
+
+def _class(line: ClassCount, opened: list[int], starts: list[int], width_ms: int) -> str:
+    drawn = strip(opened, starts, width_ms, _TONES.get(line.severity, "wait"))
+    still_open = f'<b class="bad-ink">{number(line.open)}</b>' if line.open else "0"
+    return (
+        f'<tr><td class="name">{_tag(line.name, line.severity)}</td><td class="plot">{drawn}</td>'
+        f"{cell('all', number(line.incidents))}{cell('open', still_open)}</tr>"
+    )
+
+
+def samples(summary: Summary) -> str:
+    """The first incidents, each with the command that shows its whole story."""
+    if not summary.incidents:
+        return '<p class="none">None.</p>'
+    shown = summary.incidents[:SAMPLES_MAX]
+    total = sum(count.incidents for count in summary.classes)
+    note = (
+        f'<p class="sub">{number(len(shown))} of {number(total)}, open and severe ones first; all are in'
+        " <code>incidents/</code> beside this page.</p>"
+    )
+    return f'{note}<ul class="incidents">{"".join(_incident(line) for line in shown)}</ul>'
+
+
+def _incident(line: IncidentLine) -> str:
+    is_closed = line.closed_at_ms is not None
+    until = f" · closed {moment(line.closed_at_ms)}" if is_closed else ""
+    detail = f" · {short(line.detail, DETAIL_MAX)}" if line.detail else ""
+    tries = f" · {number(line.attempts)} attempts" if line.attempts > 1 else ""
+    return (
+        f"<li><p>{_tag(line.name, 'closed' if is_closed else line.severity)}"
+        f" {_party(line.from_agent, line.from_node)} → {_party(line.to_agent, line.to_node)}{detail}</p>"
+        f'<p class="sub">sent {moment(line.created_at_ms)} · since {moment(line.opened_at_ms)}'
+        f"{until}{tries}</p><code>gateway trace {text(line.root_id)}</code></li>"
+    )
+
+
+def _tag(name: str, tone: str) -> str:
+    words = name.replace("_", " ")
+    return f'<span class="tag {text(tone)}">{text(words[:1].upper() + words[1:])}</span>'
+
+
+def _party(agent: str | None, node: str | None) -> str:
+    name, place = short(agent or NOTHING, NAME_MAX), short(node or "nobody", NAME_MAX)
+    return f'<b>{name}</b><span class="sub">@{place}</span>'
