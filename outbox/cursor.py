@@ -6,12 +6,14 @@ retention floor: the oldest place that can still be read from.
 Source: cursor rules of ``docs/PROTOCOL.md``.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from outbox.chain import Head
 from outbox.errors import CursorBelowFloor, CursorPastEnd, ForeignEpoch, InvalidCursor, InvalidId
-from outbox.ids import Seq, epoch
+from outbox.ids import Epoch, Seq, epoch
 from outbox.limits import SEQ_MAX
+from outbox.records import EpochRow
 
 BEGINNING = Seq(0)
 """The cursor of somebody who has read nothing, and the floor of an outbox that nothing was removed from."""
@@ -33,6 +35,39 @@ def check_cursor(after: Head, *, head: Head, floor: Seq = BEGINNING) -> Seq:
     if BEGINNING < after.seq < floor:
         raise CursorBelowFloor(f"cursor {after.seq} is below the floor, {floor}", hint="read from 0")
     return max(after.seq, floor)
+
+
+class Stretch(NamedTuple):
+    """Part of one epoch: what follows a cursor, up to where the epoch goes or is shown."""
+
+    epoch: Epoch
+    after: Seq
+    end: Seq
+
+
+def stretch_after(
+    after: Head, *, ended: Sequence[EpochRow], head: Head, floor: Seq = BEGINNING
+) -> Stretch | None:
+    """What follows a cursor in an outbox whose earlier epochs (oldest first) are shown so far each.
+
+    Of an epoch that ended nothing more will come: whoever stands at its end, or past it (a reader may hold
+    more than its writer remembers), goes on at the beginning of the next one. None at the end of the stream.
+    Raises as ``check_cursor``.
+    """
+    _check_form(after)
+    if after.epoch == head.epoch:
+        start = check_cursor(after, head=head, floor=floor)
+        return None if start == head.seq else Stretch(head.epoch, start, head.seq)
+    place = next((place for place, row in enumerate(ended) if row.epoch == after.epoch), None)
+    if place is None:
+        check_cursor(after, head=head, floor=floor)
+        raise AssertionError("a foreign epoch was refused")
+    if after.seq < ended[place].shown:
+        return Stretch(after.epoch, after.seq, ended[place].shown)
+    later = next((row for row in ended[place + 1 :] if row.shown), None)
+    if later is not None:
+        return Stretch(later.epoch, BEGINNING, later.shown)
+    return Stretch(head.epoch, floor, head.seq) if head.seq > floor else None
 
 
 def _check_form(after: Head) -> None:

@@ -16,13 +16,13 @@ from outbox.schema import COMPONENT, MIGRATIONS
 from outbox.sql.agents import AgentWrites
 from outbox.sql.cursors import CursorWrites
 from outbox.sql.deliveries import DeliveryWrites
-from outbox.sql.entries import EntryWrites
+from outbox.sql.epochs import EpochWrites
 from outbox.sql.incidents import IncidentWrites
 from outbox.sql.ledger import LedgerWrites
 from outbox.sql.rows import BufferedRows
 
 
-class Journal(EntryWrites, DeliveryWrites, CursorWrites, LedgerWrites, IncidentWrites, AgentWrites):
+class Journal(EpochWrites, DeliveryWrites, CursorWrites, LedgerWrites, IncidentWrites, AgentWrites):
     """The one writer of a node's database. Method contracts are those of ``outbox.store.Store``.
 
     ``database`` is open to packages that keep tables in the same file and write in the same transaction.
@@ -33,6 +33,7 @@ class Journal(EntryWrites, DeliveryWrites, CursorWrites, LedgerWrites, IncidentW
         self._rows = BufferedRows(database)
         self._identity = read_identity(database)
         self._head = self._committed = self._checkpointed(0)
+        self._lasting = self._identity
         self._torn = False
 
     @classmethod
@@ -91,12 +92,12 @@ class Journal(EntryWrites, DeliveryWrites, CursorWrites, LedgerWrites, IncidentW
             raise StorageFailed("half a batch was appended; roll back")
         self._rows.flush()
         self.database.commit()
-        self._committed = self._head
+        self._committed, self._lasting = self._head, self._identity
 
     def rollback(self) -> None:
         """Forget the open transaction; does nothing when none is open."""
         self._rows.clear()
-        self._head = self._committed
+        self._head, self._identity = self._committed, self._lasting
         self._torn = False
         self.database.rollback()
 

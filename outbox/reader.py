@@ -13,13 +13,13 @@ from outbox.schema import COMPONENT, MIGRATIONS
 from outbox.sql.agents import AgentReads
 from outbox.sql.cursors import CursorReads
 from outbox.sql.deliveries import DeliveryReads
-from outbox.sql.entries import EntryReads
+from outbox.sql.epochs import EpochReads
 from outbox.sql.incidents import IncidentReads
 from outbox.sql.ledger import LedgerReads
 from outbox.sql.rows import Rows
 
 
-class JournalReader(EntryReads, DeliveryReads, CursorReads, LedgerReads, IncidentReads, AgentReads):
+class JournalReader(EpochReads, DeliveryReads, CursorReads, LedgerReads, IncidentReads, AgentReads):
     """Read-only view of one journal; the methods are those of ``outbox.store.Store``.
 
     All of them raise StorageFailed when the database cannot be read.
@@ -27,7 +27,11 @@ class JournalReader(EntryReads, DeliveryReads, CursorReads, LedgerReads, Inciden
 
     def __init__(self, database: Database) -> None:
         self._rows = Rows(database)
-        self._identity = read_identity(database)
+        read_identity(database)
+
+    @property
+    def _identity(self) -> Identity:  # type: ignore[override]  # the writer may begin a new epoch
+        return read_identity(self._rows.database)
 
     @classmethod
     def open(cls, path: Path) -> Self:

@@ -20,6 +20,21 @@ class Identity(msgspec.Struct, frozen=True):
     epoch: Epoch
 
 
+class EpochRow(msgspec.Struct, frozen=True):
+    """An epoch of the own outbox that is shown only so far."""
+
+    ordinal: int
+    epoch: Epoch
+    shown: Seq
+
+
+class Doubt(msgspec.Struct, frozen=True):
+    """A node that has to say what of its events was dealt with here, since an own epoch began."""
+
+    source: NodeId
+    epoch: Epoch
+
+
 class DeliveryState(StrEnum):
     """States of the sender's side; the steps between them are in ``outbox.delivery``."""
 

@@ -10,7 +10,7 @@ Each version has its file in ``outbox.migrations``; a released one is never edit
 """
 
 from outbox.ids import Epoch, Seq, epoch_ordinal
-from outbox.migrations import v1_journal, v2_ledger_by_source
+from outbox.migrations import v1_journal, v2_ledger_by_source, v3_epochs
 
 COMPONENT = "journal"
 
@@ -27,4 +27,9 @@ def seq_of(key: int) -> Seq:
     return Seq(key & ((1 << _SEQ_BITS) - 1))
 
 
-MIGRATIONS = (v1_journal.STEP, v2_ledger_by_source.STEP)
+def ordinal_of(key: int) -> int:
+    """The ordinal of the epoch of a key."""
+    return key >> _SEQ_BITS
+
+
+MIGRATIONS = (v1_journal.STEP, v2_ledger_by_source.STEP, v3_epochs.STEP)

@@ -9,10 +9,10 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from outbox.chain import Head
+from outbox.chain import Checkpoint, Head
 from outbox.errors import StorageFailed
-from outbox.ids import Epoch, EventId, NodeId, Seq, event_id_bytes, event_id_from_bytes
-from outbox.records import Delivery, Incident, LocalAgent, Quarantined, Received, Remembered
+from outbox.ids import Epoch, EventId, MeshId, NodeId, Seq, event_id_bytes, event_id_from_bytes
+from outbox.records import Delivery, Doubt, EpochRow, Incident, LocalAgent, Quarantined, Received, Remembered
 
 Value = int | str | bytes | None
 Values = tuple[Any, ...]
@@ -113,11 +113,19 @@ class Cursor(msgspec.Struct, frozen=True):
     epoch: Epoch
     seq: Seq
     hash: bytes
+    signature: bytes = b""
+    """Of the checkpoint that stands there; empty where none was kept."""
 
     @property
     def head(self) -> Head:
         """The same as a head."""
         return Head(self.epoch, self.seq, self.hash)
+
+    def checkpoint(self, mesh: MeshId) -> Checkpoint | None:
+        """The same with its signature, if that was kept."""
+        if not self.signature:
+            return None
+        return Checkpoint(mesh, self.source, self.epoch, self.seq, self.hash, self.signature)
 
 
 class OutboxRow(NamedTuple):
@@ -135,6 +143,8 @@ class OutboxRow(NamedTuple):
 DELIVERIES = Table("deliveries", Delivery, ("event_id",))
 RECEIVED = Table("received", Received, ("source", "event_id"))
 CURSORS = Table("cursors", Cursor, ("source",))
+EPOCHS = Table("epochs", EpochRow, ("ordinal",))
+DOUBTS = Table("doubts", Doubt, ("source",))
 REMEMBERED = Table("remembered", Remembered, ("agent", "key"))
 QUARANTINED = Table("quarantined", Quarantined, ("source", "epoch", "seq"))
 INCIDENTS = Table("incidents", Incident, ("kind", "subject"))

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from gateway.engine.limits import ERROR_CHARS_MAX
 from gateway.engine.tick import Tick, names
 from outbox.envelope import Ack, Event, decode_event, decode_header, decode_payload, encode_payload
-from outbox.ids import EventId, NodeId, Seq
+from outbox.ids import EventId, NodeId
 from outbox.kinds import AckStatus, Kind, Outcome
 from outbox.records import Received, TurnState
 from outbox.timestamps import rfc3339
@@ -44,19 +44,17 @@ def repeat(tick: Tick, row: Received) -> None:
     if (row.source, row.event_id) in tick.repeated:
         return
     tick.repeated.add((row.source, row.event_id))
-    first: dict[EventId, Seq] = {}
     latest: dict[EventId, Event] = {}
     for entry in tick.store.events_about(row.event_id):
         event = decode_event(entry.body)
         told = event.kind == Kind.ACK and names(decode_header(entry.header), row.source)
         if told and _holds(row, decode_payload(event, Ack)):
-            first.setdefault(event.event_id, entry.seq)
             latest[event.event_id] = event
     for event in latest.values():
         trace = replace(
             event.trace,
             attempt=event.trace.attempt + 1,
-            first_position=(tick.identity.epoch, first[event.event_id]),
+            first_position=tick.store.first_position(event.event_id),
         )
         tick.emit(replace(event, trace=trace), (row.source,))
 

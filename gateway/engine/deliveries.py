@@ -208,7 +208,7 @@ def _retry(tick: Tick, row: Delivery) -> None:
     trace = replace(
         first.trace,
         attempt=row.attempt + 1,
-        first_position=(tick.identity.epoch, entry.seq),
+        first_position=tick.store.first_position(row.event_id),
         route_decision=Route(row.to_agent, owner.node, owner.owner_epoch).decision(),
     )
     tick.store.put_delivery(

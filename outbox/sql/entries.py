@@ -7,14 +7,15 @@ hash, which tells.
 from collections.abc import Sequence
 
 from outbox.batch import IndexedEntry, batch_bytes, check_batch
-from outbox.chain import Checkpoint, Entry, Head, Page, Verify, genesis
-from outbox.cursor import check_cursor, page_end
+from outbox.chain import Checkpoint, Entry, Head, Page, Verify, extend, genesis
+from outbox.cursor import page_end, stretch_after
 from outbox.errors import BrokenChain, StorageFailed
-from outbox.ids import Epoch, EventId, Seq, event_id_bytes
-from outbox.records import Identity
+from outbox.ids import Epoch, EventId, Seq, epoch_ordinal, event_id_bytes
+from outbox.limits import SEQ_MAX
+from outbox.records import EpochRow, Identity
 from outbox.schema import position, seq_of
 from outbox.sql.rows import Asking, Writing
-from outbox.tables import OutboxRow, insert, statement_sizes
+from outbox.tables import EPOCHS, OutboxRow, insert, statement_sizes
 from outbox.verification import Progress, verify_outbox
 
 
@@ -28,12 +29,30 @@ class EntryReads(Asking):
         return self._identity
 
     def genesis(self) -> Head:
-        """The head of the outbox before its first entry."""
-        return genesis(self._identity.mesh, self._identity.node, self._identity.epoch)
+        """The head of the outbox before its first entry, of the oldest epoch."""
+        ended = self.ended_epochs()
+        return self._genesis(ended[0].epoch if ended else self._identity.epoch)
 
     def head(self) -> Head:
         """The last entry of the current epoch, or its genesis."""
         return self._checkpointed(0)
+
+    def ended_epochs(self) -> list[EpochRow]:
+        """Those before the current one, oldest first."""
+        current = epoch_ordinal(self._identity.epoch)
+        return self._rows.all(EPOCHS, "WHERE ordinal < ? ORDER BY ordinal", current)
+
+    def head_at(self, epoch: Epoch, seq: Seq) -> Head | None:
+        """The chain at a place of the own outbox; None where there is none."""
+        if not self._is_own(epoch) or not 0 <= seq <= self._last(epoch):
+            return None
+        found = self._rows.database.rows(
+            "SELECT position, CAST(hash AS BLOB) FROM checkpoints WHERE position BETWEEN ? AND ?"
+            " ORDER BY position DESC LIMIT 1",
+            (position(epoch, Seq(0)), position(epoch, seq)),
+        )
+        start = Head(epoch, seq_of(found[0][0]), found[0][1]) if found else self._genesis(epoch)
+        return extend(start, self._entries(epoch, start.seq, seq))
 
     def read(self, after: Head, entries_max: int, bytes_max: int) -> Page | None:
         """Entries after a cursor, up to a checkpoint; None at the end. Raises as ``EntryStore.read``."""
@@ -59,52 +78,69 @@ class EntryReads(Asking):
         return self.verify(verify, self._checkpointed(1))
 
     def _page(self, after: Head, head: Head, entries_max: int, bytes_max: int) -> Page | None:
-        start = check_cursor(after, head=head)
-        if start == head.seq:
+        ended = [] if after.epoch == head.epoch else self.ended_epochs()
+        stretch = stretch_after(after, ended=ended, head=head)
+        if stretch is None:
             return None
+        epoch, start, last = stretch
         batches = self._rows.database.rows(
             "SELECT position, bytes FROM checkpoints WHERE position > ? AND position <= ?"
             " ORDER BY position LIMIT ?",
-            (self._key(start), self._key(head.seq), max(entries_max, 1) + 1),
+            (position(epoch, start), position(epoch, last), max(entries_max, 1) + 1),
         )
         sizes = ((seq_of(key), size) for key, size in batches)
         end = page_end(start, sizes, entries_max=entries_max, bytes_max=bytes_max)
         if end is None:
             raise StorageFailed(f"the outbox has no checkpoint after {start}")
-        return Page(head.epoch, self._entries(start, end), self._checkpoint(end))
+        return Page(epoch, self._entries(epoch, start, end), self._checkpoint(epoch, end))
 
     def _check_tail(self) -> None:
-        last = self._rows.database.rows("SELECT max(position) FROM outbox")[0][0]
-        if last is not None and last != self._key(self.head().seq):
-            raise BrokenChain(
-                f"the last entry is {seq_of(last)}, the last checkpoint is of {self.head().seq}"
-            )
+        head = self.head()
+        last = self._last_entry(head.epoch)
+        if last != head.seq:
+            raise BrokenChain(f"the last entry is {last}, the last checkpoint is of {head.seq}")
 
     def _checkpointed(self, back: int) -> Head:
+        epoch = self._identity.epoch
         found = self._rows.database.rows(
-            "SELECT position, CAST(hash AS BLOB) FROM checkpoints ORDER BY position DESC LIMIT 1 OFFSET ?",
-            (back,),
+            "SELECT position, CAST(hash AS BLOB) FROM checkpoints WHERE position >= ?"
+            " ORDER BY position DESC LIMIT 1 OFFSET ?",
+            (position(epoch, Seq(0)), back),
         )
-        return Head(self._identity.epoch, seq_of(found[0][0]), found[0][1]) if found else self.genesis()
+        return Head(epoch, seq_of(found[0][0]), found[0][1]) if found else self._genesis(epoch)
 
-    def _entries(self, start: Seq, end: Seq) -> tuple[Entry, ...]:
+    def _genesis(self, epoch: Epoch) -> Head:
+        return genesis(self._identity.mesh, self._identity.node, epoch)
+
+    def _is_own(self, epoch: Epoch) -> bool:
+        return epoch == self._identity.epoch or any(row.epoch == epoch for row in self.ended_epochs())
+
+    def _last(self, epoch: Epoch) -> Seq:
+        """The last place of an own epoch, shown or not."""
+        return self.head().seq if epoch == self._identity.epoch else self._last_entry(epoch)
+
+    def _last_entry(self, epoch: Epoch) -> Seq:
+        found = self._rows.database.rows(
+            "SELECT max(position) FROM outbox WHERE position BETWEEN ? AND ?",
+            (position(epoch, Seq(0)), position(epoch, Seq(SEQ_MAX))),
+        )[0][0]
+        return Seq(0) if found is None else seq_of(found)
+
+    def _entries(self, epoch: Epoch, start: Seq, end: Seq) -> tuple[Entry, ...]:
         rows = self._rows.database.rows(
             "SELECT position, CAST(header AS BLOB), CAST(body AS BLOB) FROM outbox"
             " WHERE position > ? AND position <= ? ORDER BY position",
-            (self._key(start), self._key(end)),
+            (position(epoch, start), position(epoch, end)),
         )
         return tuple(Entry(seq_of(key), header, body) for key, header, body in rows)
 
-    def _checkpoint(self, seq: Seq) -> Checkpoint:
+    def _checkpoint(self, epoch: Epoch, seq: Seq) -> Checkpoint:
         who = self._identity
         digest, signature = self._rows.database.rows(
             "SELECT CAST(hash AS BLOB), CAST(signature AS BLOB) FROM checkpoints WHERE position = ?",
-            (self._key(seq),),
+            (position(epoch, seq),),
         )[0]
-        return Checkpoint(who.mesh, who.node, who.epoch, seq, digest, signature)
-
-    def _key(self, seq: Seq) -> int:
-        return position(self._identity.epoch, seq)
+        return Checkpoint(who.mesh, who.node, epoch, seq, digest, signature)
 
 
 class EntryWrites(Writing, EntryReads):

@@ -18,11 +18,21 @@ from outbox.store.agents import AgentStore
 from outbox.store.cursors import CursorStore
 from outbox.store.deliveries import DeliveryStore
 from outbox.store.entries import EntryStore
+from outbox.store.epochs import EpochStore
 from outbox.store.incidents import IncidentStore
 from outbox.store.ledger import LedgerStore
 
 
-class Store(EntryStore, DeliveryStore, CursorStore, LedgerStore, IncidentStore, AgentStore, Protocol):
+class Store(
+    EntryStore,
+    EpochStore,
+    DeliveryStore,
+    CursorStore,
+    LedgerStore,
+    IncidentStore,
+    AgentStore,
+    Protocol,
+):
     """What the engine may ask of the disk."""
 
     def begin(self) -> None:

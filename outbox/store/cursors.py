@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from outbox.chain import Head
+from outbox.chain import Checkpoint, Head
 from outbox.ids import NodeId
 
 
@@ -17,6 +17,10 @@ class CursorStore(Protocol):
         """All of them, by name."""
         ...
 
-    def put_cursor(self, source: NodeId, head: Head) -> None:
-        """Move it."""
+    def put_cursor(self, source: NodeId, head: Head, signature: bytes = b"") -> None:
+        """Move it; with the signature of the checkpoint that stands there."""
+        ...
+
+    def signed_cursor(self, source: NodeId) -> Checkpoint | None:
+        """The checkpoint at the cursor: what proves how far the other node has written; None without one."""
         ...

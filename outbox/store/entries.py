@@ -26,11 +26,12 @@ class EntryStore(Protocol):
     def read(self, after: Head, entries_max: int, bytes_max: int) -> Page | None:
         """The committed entries after a cursor, up to a checkpoint; None at the end of the stream.
 
+        A cursor at (or past) the end of an epoch that ended is read on from in the next one.
         A page holds at least one whole batch even above the limits. ``after.hash`` is not looked at.
         Raises ForeignEpoch, CursorPastEnd, CursorBelowFloor, InvalidCursor (negative seq).
         """
         ...
 
     def events_about(self, event: EventId) -> list[Entry]:
-        """Own entries that are this event (any attempt) or refer to it by corrId, in order."""
+        """Own entries, of any epoch, that are this event (any attempt) or refer to it by corrId, in order."""
         ...

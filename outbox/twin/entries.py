@@ -1,29 +1,43 @@
 """The outbox in memory."""
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from outbox.batch import batch_bytes, check_batch
-from outbox.chain import Checkpoint, Entry, Head, Page, genesis
-from outbox.cursor import check_cursor, page_end
+from outbox.chain import Checkpoint, Entry, Head, Page, extend, genesis
+from outbox.cursor import page_end, stretch_after
 from outbox.errors import StorageFailed
-from outbox.ids import EventId, Seq
-from outbox.records import Identity
+from outbox.ids import Epoch, EventId, Seq
+from outbox.records import EpochRow, Identity
 from outbox.twin.transaction import Transaction
+
+_Place = tuple[Epoch, Seq]
+
+
+@dataclass(slots=True)
+class History:
+    """What was written in one epoch."""
+
+    genesis: Head
+    entries: list[Entry] = field(default_factory=list)
+    batches: list[tuple[Seq, int]] = field(default_factory=list)
+    checkpoints: dict[Seq, Checkpoint] = field(default_factory=dict)
 
 
 class TwinEntries(Transaction):
-    """``outbox.store.entries`` in a list."""
+    """``outbox.store.entries`` in a list an epoch."""
 
     def __init__(self, identity: Identity) -> None:
         super().__init__(identity)
         self._torn = False
-        self._entries: list[Entry] = []
-        self._batches: list[tuple[Seq, int]] = []
-        self._checkpoints: dict[Seq, Checkpoint] = {}
-        self._attempts: dict[tuple[EventId, int], Seq] = {}
-        self._about: dict[EventId, tuple[Seq, ...]] = {}
+        self._attempts: dict[tuple[EventId, int, Epoch], Seq] = {}
+        self._about: dict[EventId, tuple[_Place, ...]] = {}
+        self._first: dict[EventId, _Place] = {}
         self._head = self._committed = genesis(identity.mesh, identity.node, identity.epoch)
+        self._histories: dict[Epoch, History] = {identity.epoch: History(self._head)}
+        self._shown: dict[Epoch, EpochRow] = {}
+        """Epochs that are not shown to their end, in order."""
 
     def commit(self) -> None:
         """Keep what was written. Raises StorageFailed when half a batch was."""
@@ -38,39 +52,72 @@ class TwinEntries(Transaction):
         self._torn = False
         self._head = self._committed
 
+    def genesis(self) -> Head:
+        """The head before the first entry of the oldest epoch."""
+        return next(iter(self._histories.values())).genesis
+
     def head(self) -> Head:
         """The last entry, or the genesis."""
         return self._head
 
     def append(self, entries: Sequence[Entry], checkpoint: Checkpoint) -> None:
         """Add a batch. Raises StorageFailed when it does not follow on or repeats an attempt."""
-        log = self._log()
+        log, epoch = self._log(), self._identity.epoch
         batch = check_batch(self._identity, self._head, entries, checkpoint)
+        history = self._histories[epoch]
         self._torn = True
         for item in batch:
-            if (item.event, item.attempt) in self._attempts:
+            if (item.event, item.attempt, epoch) in self._attempts:
                 raise StorageFailed(f"attempt {item.attempt} of {item.event} is in the outbox already")
-            self._set(self._attempts, (item.event, item.attempt), item.entry.seq)
+            self._set(self._attempts, (item.event, item.attempt, epoch), item.entry.seq)
+            if item.event not in self._first:
+                self._set(self._first, item.event, (epoch, item.entry.seq))
             for about in {item.event, item.corr or item.event}:
-                self._set(self._about, about, (*self._about.get(about, ()), item.entry.seq))
-            log.append(self._entries.pop)
-            self._entries.append(item.entry)
-        log.append(self._batches.pop)
-        self._batches.append((checkpoint.seq, batch_bytes(entries)))
-        self._set(self._checkpoints, checkpoint.seq, checkpoint)
+                self._set(self._about, about, (*self._about.get(about, ()), (epoch, item.entry.seq)))
+            log.append(history.entries.pop)
+            history.entries.append(item.entry)
+        log.append(history.batches.pop)
+        history.batches.append((checkpoint.seq, batch_bytes(entries)))
+        self._set(history.checkpoints, checkpoint.seq, checkpoint)
         self._head = checkpoint.head
         self._torn = False
 
     def read(self, after: Head, entries_max: int, bytes_max: int) -> Page | None:
         """The committed entries after a cursor, up to a checkpoint; None at the end of the stream."""
-        start = check_cursor(after, head=self._committed)
-        first = bisect_right(self._batches, start, key=lambda batch: batch[0])
-        batches = (batch for batch in self._batches[first:] if batch[0] <= self._committed.seq)
-        end = page_end(start, batches, entries_max=entries_max, bytes_max=bytes_max)
-        if end is None:
+        stretch = stretch_after(after, ended=self.ended_epochs(), head=self._committed)
+        if stretch is None:
             return None
-        return Page(self._identity.epoch, tuple(self._entries[start:end]), self._checkpoints[end])
+        epoch, start, last = stretch
+        history = self._histories[epoch]
+        first = bisect_right(history.batches, start, key=lambda batch: batch[0])
+        batches = (batch for batch in history.batches[first:] if batch[0] <= last)
+        end = page_end(start, batches, entries_max=entries_max, bytes_max=bytes_max)
+        assert end is not None, "a stretch ends in a checkpoint"
+        return Page(epoch, tuple(history.entries[start:end]), history.checkpoints[end])
 
     def events_about(self, event: EventId) -> list[Entry]:
         """Own entries that are this event or refer to it, in order."""
-        return [self._entries[seq - 1] for seq in self._about.get(event, ())]
+        return [self._histories[epoch].entries[seq - 1] for epoch, seq in self._about.get(event, ())]
+
+    def ended_epochs(self) -> list[EpochRow]:
+        """Those before the current one, oldest first."""
+        return [row for epoch, row in self._shown.items() if epoch != self._identity.epoch]
+
+    def head_at(self, epoch: Epoch, seq: Seq) -> Head | None:
+        """The chain at a place of the own outbox; None where there is none."""
+        history = self._histories.get(epoch)
+        if history is None or not 0 <= seq <= len(history.entries):
+            return None
+        return extend(history.genesis, history.entries[:seq])
+
+    def checkpoint_from(self, epoch: Epoch, seq: Seq) -> Checkpoint | None:
+        """The first own checkpoint at a place or after it, in the same epoch."""
+        history = self._histories.get(epoch)
+        if history is None:
+            return None
+        place = bisect_left(history.batches, seq, key=lambda batch: batch[0])
+        return history.checkpoints[history.batches[place][0]] if place < len(history.batches) else None
+
+    def first_position(self, event: EventId) -> tuple[Epoch, Seq] | None:
+        """Where an own event stands first."""
+        return self._first.get(event)

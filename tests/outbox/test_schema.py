@@ -7,8 +7,19 @@ from hypothesis import strategies as st
 
 from outbox.ids import Seq, make_epoch
 from outbox.limits import SEQ_MAX
-from outbox.schema import MIGRATIONS, position, seq_of
-from outbox.tables import AGENTS, CURSORS, DELIVERIES, INCIDENTS, QUARANTINED, RECEIVED, REMEMBERED, Table
+from outbox.schema import MIGRATIONS, ordinal_of, position, seq_of
+from outbox.tables import (
+    AGENTS,
+    CURSORS,
+    DELIVERIES,
+    DOUBTS,
+    EPOCHS,
+    INCIDENTS,
+    QUARANTINED,
+    RECEIVED,
+    REMEMBERED,
+    Table,
+)
 
 places = st.tuples(st.integers(0, 999_999), st.integers(0, SEQ_MAX))
 
@@ -17,12 +28,12 @@ places = st.tuples(st.integers(0, 999_999), st.integers(0, SEQ_MAX))
 def test_positions_sort_by_epoch_and_then_by_seq(one: tuple[int, int], two: tuple[int, int]) -> None:
     keys = [position(make_epoch(ordinal, bytes(6)), Seq(seq)) for ordinal, seq in (one, two)]
     assert (keys[0] < keys[1]) is (one < two)
-    assert seq_of(keys[0]) == one[1]
+    assert (ordinal_of(keys[0]), seq_of(keys[0])) == one
 
 
 @pytest.mark.parametrize(
     "table",
-    [DELIVERIES, RECEIVED, CURSORS, REMEMBERED, QUARANTINED, INCIDENTS, AGENTS],
+    [DELIVERIES, RECEIVED, CURSORS, EPOCHS, DOUBTS, REMEMBERED, QUARANTINED, INCIDENTS, AGENTS],
     ids=lambda table: table.name,
 )
 def test_columns_are_the_fields_of_the_records(table: Table[Any]) -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from outbox.errors import StorageFailed
 from outbox.kinds import Outcome
-from outbox.tables import CURSORS, DELIVERIES, QUARANTINED, RECEIVED, Cursor, insert, statement_sizes
+from outbox.tables import DELIVERIES, DOUBTS, QUARANTINED, RECEIVED, Cursor, insert, statement_sizes
 
 
 @given(st.integers(0, 5000))
@@ -46,9 +46,9 @@ def test_a_damaged_row_is_a_storage_failure(world: Any, column: str, value: Any)
 
 def test_statements() -> None:
     assert insert("t", ("a", "b"), 2) == 'INSERT INTO t ("a", "b") VALUES (?, ?), (?, ?)'
-    assert CURSORS.select_key() == 'SELECT "source", "epoch", "seq", "hash" FROM cursors WHERE "source" = ?'
-    changed = ", ".join(f'"{column}" = excluded."{column}"' for column in ("epoch", "seq", "hash"))
-    assert CURSORS.upsert(1).endswith(f' ON CONFLICT ("source") DO UPDATE SET {changed}')
+    assert DOUBTS.select_key() == 'SELECT "source", "epoch" FROM doubts WHERE "source" = ?'
+    changed = '"epoch" = excluded."epoch"'
+    assert DOUBTS.upsert(1).endswith(f' ON CONFLICT ("source") DO UPDATE SET {changed}')
 
 
 def test_a_cursor_row_is_a_head() -> None:
