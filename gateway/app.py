@@ -32,7 +32,8 @@ from gateway.engine.inputs import Now
 from gateway.feed import Feed
 from gateway.home import Home, read_private
 from gateway.limits import HEAD_EVERY_S
-from gateway.links.link import Local
+from gateway.links.keys import MemberKeys
+from gateway.links.local import Local
 from gateway.links.peering import Peering
 from gateway.links.reach import Issuer, reach_of
 from gateway.links.registry import Registry
@@ -95,8 +96,9 @@ class Gateway:
         view = await rooms.load()
         door = Door(self._gatekeeper, self._clock)
         runtime = Runtime(self._journal, self._engines(door), view, self._clock)
-        local = Local(self._identity, runtime, self._reader, self._clock)
-        registry = Registry(self._identity.node, self._clock)
+        keys = MemberKeys(lambda: runtime.view)
+        local = Local(self._identity, runtime, self._reader, self._clock, keys)
+        registry = Registry(local)
         joiner = Joiner(self._identity.node, self._key)
         office = TicketOffice(joiner, self._clock, allow_plain=self._config.listen.allow_plain)
         self._stack.push_async_callback(office.close)
@@ -105,6 +107,7 @@ class Gateway:
         runtime.outlets = GatewayOutlets(turns, registry, rooms, self._tokens)
         self._introduce(rooms)
         rooms.watch(runtime.see)
+        rooms.watch(registry.see)
         rooms.watch(peering.see)
         desk = self._desk(runtime, registry, peering, turns)
         peer_desk = PeerDesk(local, self._gatekeeper, rooms, registry, self.reach.names)
@@ -114,6 +117,7 @@ class Gateway:
             tasks.create_task(runtime.run())
             tasks.create_task(rooms.run(lambda: runtime.feed.head, lambda: self._beat(rooms, registry)))
             tasks.create_task(self._publish_head(rooms, runtime.feed))
+            tasks.create_task(registry.run())
             tasks.create_task(peering.run())
             # Inside, so that they close first: what is open says goodbye while the rest still runs.
             async with asyncio.TaskGroup() as listeners:

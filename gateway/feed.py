@@ -1,10 +1,11 @@
-"""Recent pages of the own outbox, in memory, for links that are up to date."""
+"""Recent pages of one stream, in memory, for readers that are up to date."""
 
 import asyncio
-from collections import deque
 
 from gateway.limits import FEED_BYTES_MAX
 from outbox.chain import Head, Page
+from outbox.ids import Seq
+from outbox.limits import PAGE_BYTES_MAX, PAGE_ENTRIES_MAX
 
 
 class Feed:
@@ -12,37 +13,38 @@ class Feed:
 
     def __init__(self, head: Head) -> None:
         self.head = head
-        self._pages: deque[Page] = deque()
+        self._pages: dict[Seq, tuple[Page, int]] = {}
+        """By their first position, oldest first; each with its size."""
         self._bytes = 0
         self._changed = asyncio.Event()
 
     def push(self, page: Page) -> None:
         """Add a page that was just committed."""
-        self._pages.append(page)
-        self._bytes += _bytes(page)
+        size = sum(len(entry.header) + len(entry.body) for entry in page.entries)
+        self._pages[page.entries[0].seq] = (page, size)
+        self._bytes += size
         while self._bytes > FEED_BYTES_MAX and len(self._pages) > 1:
-            self._bytes -= _bytes(self._pages.popleft())
+            self._bytes -= self._pages.pop(next(iter(self._pages)))[1]
         self.head = page.checkpoint.head
         self._changed.set()
         self._changed = asyncio.Event()
 
-    def after(self, seq: int) -> list[Page] | None:
-        """The pages after a position; None when they have left memory (or it lies inside a page)."""
-        if seq == self.head.seq:
-            return []
-        pages: list[Page] = []
-        for page in reversed(self._pages):
-            if page.checkpoint.seq <= seq:
+    def after(self, seq: int) -> Page | None:
+        """What follows a position, as one page; None when it is not in memory (or lies inside a page)."""
+        found = self._pages.get(Seq(seq + 1))
+        if found is None:
+            return None
+        page, size = found
+        entries = list(page.entries)
+        while (following := self._pages.get(Seq(page.checkpoint.seq + 1))) is not None:
+            size += following[1]
+            if size > PAGE_BYTES_MAX or len(entries) + len(following[0].entries) > PAGE_ENTRIES_MAX:
                 break
-            pages.append(page)
-        pages.reverse()
-        return pages if pages and pages[0].entries[0].seq == seq + 1 else None
+            page = following[0]
+            entries += page.entries
+        return Page(page.epoch, tuple(entries), page.checkpoint)
 
     async def beyond(self, seq: int) -> None:
         """Wait until something follows this position."""
         while self.head.seq <= seq:
             await self._changed.wait()
-
-
-def _bytes(page: Page) -> int:
-    return sum(len(entry.header) + len(entry.body) for entry in page.entries)

@@ -2,9 +2,11 @@
 
 from gateway.endpoints.turn_sockets import TurnSockets
 from gateway.engine.effects import AgentChanged, CursorMoved, Handed, StreamBroken
+from gateway.engine.inputs import PageRead
 from gateway.links.registry import Registry
 from gateway.rooms import Rooms
 from gateway.tokens import TokenTable
+from outbox.ids import NodeId
 
 
 class GatewayOutlets:
@@ -26,8 +28,16 @@ class GatewayOutlets:
         self._rooms.cursor_moved(moved.node, moved.head)
 
     def stream_broken(self, broken: StreamBroken) -> None:
-        """The link closes."""
+        """To whoever decides where streams are read."""
         self._registry.stream_broken(broken)
+
+    def grown(self, stream: NodeId) -> None:
+        """To all links."""
+        self._registry.grown(stream)
+
+    def page_done(self, read: PageRead) -> None:
+        """To the link that brought it."""
+        self._registry.page_done(read)
 
     def agent_changed(self, changed: AgentChanged) -> None:
         """Its token counts from now on (or no longer); its record goes into the ``state`` room."""

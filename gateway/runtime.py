@@ -6,7 +6,7 @@ depends on a commit leaves before it.
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Protocol
 
@@ -32,6 +32,7 @@ from gateway.errors import Busy, Denied
 from gateway.feed import Feed
 from gateway.limits import QUEUE_INPUTS_MAX, STORAGE_PAUSE_S, TICK_INPUTS_MAX
 from outbox.errors import StorageFull
+from outbox.ids import NodeId
 from outbox.store import Store
 from stateroom.view import View
 
@@ -54,7 +55,15 @@ class Outlets(Protocol):
         ...
 
     def stream_broken(self, broken: StreamBroken) -> None:
-        """Close the link."""
+        """Read the stream elsewhere, later, or never again."""
+        ...
+
+    def grown(self, stream: NodeId) -> None:
+        """Tell the links that there is more to read here."""
+        ...
+
+    def page_done(self, read: PageRead) -> None:
+        """A page needs no memory any more: its link may bring the next."""
         ...
 
     def agent_changed(self, changed: AgentChanged) -> None:
@@ -190,6 +199,7 @@ class Runtime:
             self.storage_full = False
             log.info("storage.back")
         self._perform(effects)
+        self._let_go(batch)
         crashpoint(CrashPoint.ENGINE_AFTER_EFFECTS)
         return True
 
@@ -216,6 +226,12 @@ class Runtime:
                 self._perform(_failure(item))
             else:
                 self._perform(effects)
+        self._let_go(batch)
+
+    def _let_go(self, batch: Iterable[Input]) -> None:
+        for item in batch:
+            if isinstance(item, PageRead):
+                self._outlet().page_done(item)
 
     def _storage_full(self, batch: list[Input], error: StorageFull) -> None:
         if not self.storage_full:
@@ -223,15 +239,17 @@ class Runtime:
             log.error("storage.full", hint=error.hint)
         self._rebuild()
         refused = {item.node for item in batch if isinstance(item, PageRead)}
-        # What follows a page that was not kept would leave a hole; the next link brings all of it again.
-        self._inputs = deque(
-            item for item in self._inputs if not (isinstance(item, PageRead) and item.node in refused)
-        )
+        # What follows a page that was not kept would leave a hole; all of it is asked for again.
+        waiting, self._inputs = self._inputs, deque()
+        for item in waiting:
+            dropped = isinstance(item, PageRead) and item.node in refused
+            (batch if dropped else self._inputs).append(item)
         for item in batch:
             if isinstance(item, PageRead):
-                self._outlet().stream_broken(StreamBroken(item.node, error.code, str(error)))
+                self._perform([_broken(item, error.code, str(error))])
             elif isinstance(item, Request):
                 self._perform([Refused(item.req, error.code, str(error), error.hint, retryable=True)])
+        self._let_go(batch)
 
     def _rebuild(self) -> None:
         self._engine = self._make_engine(self.view, self._now())
@@ -247,6 +265,7 @@ class Runtime:
                     outlets.handed(effect)
                 case Appended():
                     self.feed.push(effect.page)
+                    outlets.grown(effect.page.checkpoint.node)
                 case CursorMoved():
                     outlets.cursor_moved(effect)
                 case CaughtUp():
@@ -293,12 +312,16 @@ def denial(refused: Refused) -> Denied:
 
 def _failure(item: Input) -> list[Effect]:
     if isinstance(item, PageRead):
-        return [StreamBroken(item.node, "internal", "the page could not be handled")]
+        return [_broken(item, "internal", "the page could not be handled")]
     if isinstance(item, Request):
         return [
             Refused(item.req, "internal", "the request could not be handled", "see the log", retryable=False)
         ]
     return []
+
+
+def _broken(read: PageRead, code: str, what: str) -> StreamBroken:
+    return StreamBroken(read.node, code, what, read.relay, read.link)
 
 
 def _log_incident(change: IncidentChanged) -> None:

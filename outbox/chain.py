@@ -28,12 +28,31 @@ _GENESIS = b"ansible-outbox-genesis-v1\x00"
 _CHECKPOINT = b"ansible-outbox-checkpoint-v1\x00"
 
 
-class Entry(msgspec.Struct, frozen=True):
+class Entry(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
     """One place in an outbox: the verbatim bytes of header and body."""
 
     seq: Seq
     header: bytes
     body: bytes
+
+    @property
+    def leaf(self) -> bytes:
+        """Its hash."""
+        return leaf(self.header, self.body)
+
+
+class Stub(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
+    """An entry whose body did not travel: all that a reader needs who only follows the chain past it."""
+
+    seq: Seq
+    header: bytes
+    body_hash: bytes
+    """SHA-256."""
+
+    @property
+    def leaf(self) -> bytes:
+        """The hash of the whole entry."""
+        return sha256(sha256(self.header).digest() + self.body_hash).digest()
 
 
 class Head(msgspec.Struct, frozen=True):
@@ -68,6 +87,14 @@ class Page(msgspec.Struct, frozen=True):
     checkpoint: Checkpoint
 
 
+class Excerpt(msgspec.Struct, frozen=True):
+    """A page as it travels: bodies that its reader did not ask for are left out."""
+
+    epoch: Epoch
+    entries: tuple[Entry | Stub, ...]
+    checkpoint: Checkpoint
+
+
 def genesis(mesh: MeshId, node: NodeId, epoch: Epoch) -> Head:
     """The head of an outbox that has no entry yet."""
     text = b"\x00".join(part.encode() for part in (mesh, node, epoch))
@@ -79,14 +106,14 @@ def leaf(header: bytes, body: bytes) -> bytes:
     return sha256(sha256(header).digest() + sha256(body).digest()).digest()
 
 
-def extend(head: Head, entries: Iterable[Entry]) -> Head:
+def extend(head: Head, entries: Iterable[Entry | Stub]) -> Head:
     """The head after these entries. Raises BrokenChain when they do not follow on without a hole."""
     seq, digest = head.seq, head.hash
     for entry in entries:
         seq = Seq(seq + 1)
         if entry.seq != seq:
             raise BrokenChain(f"entry {entry.seq} stands where {seq} belongs")
-        digest = sha256(digest + leaf(entry.header, entry.body)).digest()
+        digest = sha256(digest + entry.leaf).digest()
     return Head(head.epoch, seq, digest)
 
 
@@ -110,7 +137,7 @@ def check_signature(checkpoint: Checkpoint, mesh: MeshId, node: NodeId, verify: 
         raise BadCheckpoint(f"the checkpoint of {node} is not signed by its key")
 
 
-def follow(head: Head, page: Page) -> Head:
+def follow(head: Head, page: Page | Excerpt) -> Head:
     """A reader's next head after a page whose signature was checked.
 
     Raises BrokenChain when the page starts elsewhere, has a hole, or does not hash to its checkpoint.

@@ -21,6 +21,7 @@
     ├── PeerError                                  another node broke a rule; its link is closed
     │   ├── BrokenChain            broken_chain
     │   ├── BadCheckpoint          bad_checkpoint
+    │   ├── BodyWithheld           body_withheld
     │   └── BadFrame               bad_frame
     └── WorldError                                 disk, clock, operating system
         ├── StorageFull            storage_full
@@ -168,6 +169,12 @@ class BadCheckpoint(PeerError):
     """A checkpoint's signature is not by the stream's key, or it names another stream."""
 
     code = "bad_checkpoint"
+
+
+class BodyWithheld(PeerError):
+    """An entry that names the reader came without its body."""
+
+    code = "body_withheld"
 
 
 class BadFrame(PeerError):

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from importlib import import_module
 from pathlib import Path
 
+from gateway.wire.codec import FRAMES, HISTORY
 from outbox.delivery import diagram
 from outbox.errors import CallerError, MeshError, PeerError, WorldError
 from outbox.kinds import RULES
@@ -67,6 +68,18 @@ def delivery_diagram() -> str:
     return f"```mermaid\n{diagram().strip()}\n```"
 
 
+def frames_table() -> str:
+    """One row a frame of a link."""
+    rows = ((f"`{rule.frame}`", f"`{rule.fields}`", rule.sent_by, rule.meaning) for rule in FRAMES)
+    return _table(("frame", "fields", "sent by", "meaning"), rows)
+
+
+def versions_table() -> str:
+    """One row a version of the frames."""
+    rows = ((str(number), since, what) for number, since, what in HISTORY)
+    return _table(("version", "since", "what it brought"), rows)
+
+
 def _fault(error: type[MeshError]) -> str:
     branches: tuple[tuple[type[MeshError], str], ...] = (
         (CallerError, "caller"),
@@ -93,7 +106,13 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
 
 
-BLOCKS = {"kinds": kinds_table, "delivery": delivery_diagram, "errors": errors_table}
+BLOCKS = {
+    "kinds": kinds_table,
+    "delivery": delivery_diagram,
+    "frames": frames_table,
+    "versions": versions_table,
+    "errors": errors_table,
+}
 
 
 def rendered(text: str) -> str:

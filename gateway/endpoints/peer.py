@@ -39,7 +39,8 @@ from gateway.engine.effects import Admitted, Ticketed
 from gateway.engine.inputs import Exchange, Renew, Upgrade
 from gateway.errors import Denied
 from gateway.links.errors import SocketClosed
-from gateway.links.link import Link, Local
+from gateway.links.link import Link
+from gateway.links.local import Local
 from gateway.links.peering import PATHS
 from gateway.links.registry import Registry
 from gateway.links.socket import AcceptedSocket, Socket

@@ -19,12 +19,12 @@ from gateway.endpoints.desk import LocalDesk
 from gateway.endpoints.guard import principal_of
 from gateway.endpoints.limits import SEND_WITHIN_S
 from gateway.endpoints.reading import query_of
-from gateway.engine.tick import names
 from outbox.chain import Entry, Head
 from outbox.envelope import Ack, decode_event, decode_header, decode_payload
 from outbox.ids import AgentId, Seq
 from outbox.kinds import AckStatus, Kind
 from outbox.limits import PAGE_BYTES_MAX, PAGE_ENTRIES_MAX
+from outbox.readership import names
 from outbox.timestamps import rfc3339
 
 

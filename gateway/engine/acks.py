@@ -3,10 +3,11 @@
 from msgspec.structs import replace
 
 from gateway.engine.limits import ERROR_CHARS_MAX
-from gateway.engine.tick import Tick, names
+from gateway.engine.tick import Tick
 from outbox.envelope import Ack, Event, decode_event, decode_header, decode_payload, encode_payload
 from outbox.ids import EventId, NodeId
 from outbox.kinds import AckStatus, Kind, Outcome
+from outbox.readership import names
 from outbox.records import Received, TurnState
 from outbox.timestamps import rfc3339
 

@@ -125,11 +125,14 @@ class CaughtUp(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
 
 
 class StreamBroken(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
-    """A page did not follow on: close that link, with the reason."""
+    """A page was not taken: its link brings no more of this stream, and ends if it is the writer's own."""
 
     node: NodeId
     code: str
     what: str
+    relay: NodeId | None = None
+    """Who brought it, when that was not its writer."""
+    link: int = 0
 
 
 class IncidentChanged(msgspec.Struct, frozen=True, tag=True, tag_field="t"):

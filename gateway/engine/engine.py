@@ -9,7 +9,7 @@ from typing import Protocol
 
 from gateway.courier.courier import Courier
 from gateway.courier.limits import CourierLimits
-from gateway.engine import answers, deliveries, receiver, sender
+from gateway.engine import answers, deliveries, receiver, sender, streams
 from gateway.engine.effects import AgentChanged, Answer, CaughtUp, Effect, Refused
 from gateway.engine.inputs import (
     AddAgent,
@@ -24,6 +24,7 @@ from gateway.engine.inputs import (
     Nack,
     Now,
     PageRead,
+    RelayCaught,
     RemoveAgent,
     Renew,
     Reply,
@@ -31,6 +32,8 @@ from gateway.engine.inputs import (
     RevokeInvite,
     Send,
     Settle,
+    StreamFlows,
+    StreamStalled,
     Subscribe,
     Unsubscribe,
     Upgrade,
@@ -122,8 +125,12 @@ class Engine:
     def _input(self, tick: Tick, item: Input) -> None:
         match item:
             case PageRead():
-                receiver.read_page(tick, self._residents, self._turns, item)
+                streams.read_page(tick, self._residents, self._turns, item)
                 deliveries.find_lost(tick, item.node)
+            case RelayCaught():
+                streams.caught(tick, item)
+            case StreamStalled() | StreamFlows():
+                streams.note_stall(tick, item)
             case LinkUp():
                 self._turns.hold_back(tick, self._peers.up(item, tick.store.cursors()))
             case LinkDown():

@@ -5,7 +5,7 @@
 
 import msgspec
 
-from outbox.chain import Page
+from outbox.chain import Excerpt
 from outbox.ids import AgentId, Epoch, EventId, NodeId, Seq
 from outbox.kinds import Outcome
 from stateroom.view import View
@@ -113,7 +113,36 @@ class PageRead(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
     """A page of another node's outbox came over a link; its checkpoint's signature was verified."""
 
     node: NodeId
-    page: Page
+    page: Excerpt
+    relay: NodeId | None = None
+    """Who brought it, when that was not its writer."""
+    link: int = 0
+    """The link that it came over, by its number in this process."""
+    size: int = 0
+    """Bytes of that link's credit."""
+
+
+class RelayCaught(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
+    """A link found that its peer does not pass on what another node wrote."""
+
+    relay: NodeId
+    node: NodeId
+    """Whose outbox it was about."""
+    code: str
+    what: str
+
+
+class StreamStalled(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
+    """A peer has more of a stream than it brings, for a minute, over a link that is up."""
+
+    node: NodeId
+    peer: NodeId
+
+
+class StreamFlows(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
+    """That stream moves again, or nobody is known to have more of it."""
+
+    node: NodeId
 
 
 class StreamHead(msgspec.Struct, frozen=True):
@@ -210,6 +239,9 @@ Input = (
     | AddAgent
     | RemoveAgent
     | PageRead
+    | RelayCaught
+    | StreamStalled
+    | StreamFlows
     | LinkUp
     | LinkDown
     | ClockMeasured

@@ -1,18 +1,16 @@
-"""The receiver's side: what other outboxes bring, and what is owed in return.
+"""The receiver's side: what the entries of other outboxes do here, and what is owed in return.
 
 Everything about one page happens in one transaction: ledger and inbox rows, the ACKs in the own outbox, the
-cursor. So ``accepted`` is never seen before its row is on disk.
+cursor. So ``accepted`` is never seen before its row is on disk. Following the stream is in ``streams``.
 """
 
 from gateway.engine import acks
 from gateway.engine.deliveries import on_ack, on_reply
-from gateway.engine.effects import CaughtUp, CursorMoved, StreamBroken
-from gateway.engine.inputs import PageRead
 from gateway.engine.residents import Residents
-from gateway.engine.tick import Arrived, Tick, names
+from gateway.engine.tick import Arrived, Place, Tick
 from gateway.engine.turns import Turns
 from gateway.routing import Standing, standing
-from outbox.chain import Entry, Page, follow, genesis
+from outbox.chain import Entry
 from outbox.envelope import (
     Ack,
     DeadLetter,
@@ -23,42 +21,20 @@ from outbox.envelope import (
     decode_header,
     decode_payload,
 )
-from outbox.errors import BrokenChain, CallerError, InvalidEvent
+from outbox.errors import CallerError, InvalidEvent
 from outbox.ids import AgentId, Epoch, EventId, NodeId, event_id
 from outbox.kinds import Kind, known_kind
 from outbox.limits import EXPIRES_IN_MS_DEFAULT
+from outbox.readership import names
 from outbox.records import Quarantined, Received, TurnState
 from outbox.timestamps import parse_rfc3339
 
 QUARANTINED = "quarantined"
 
 
-def read_page(tick: Tick, residents: Residents, turns: Turns, read: PageRead) -> None:
-    """Handle a page of another node's outbox, or report that it does not follow on."""
-    page = read.page
-    known = tick.store.cursor(read.node)
-    start = known if known is not None else genesis(tick.identity.mesh, read.node, page.epoch)
-    if page.epoch == start.epoch and page.checkpoint.seq <= start.seq:
-        return  # read before, over another link
-    page = Page(page.epoch, tuple(entry for entry in page.entries if entry.seq > start.seq), page.checkpoint)
-    try:
-        reached = follow(start, page)
-    except BrokenChain as error:
-        tick.effects.append(StreamBroken(read.node, error.code, str(error)))
-        return
-    for entry in page.entries:
-        _entry(tick, residents, turns, read, entry)
-    tick.store.put_cursor(read.node, reached)
-    tick.effects.append(CursorMoved(read.node, reached))
-    if tick.peers.moved(read.node, reached):
-        tick.effects.append(CaughtUp(read.node))
-        turns.go_on(read.node, tick.now)
-    else:
-        turns.stream_moved(read.node, tick.now)
-
-
-def _entry(tick: Tick, residents: Residents, turns: Turns, read: PageRead, entry: Entry) -> None:
-    source, epoch = read.node, read.page.epoch
+def take_entry(tick: Tick, residents: Residents, turns: Turns, place: Place) -> None:
+    """Act on one entry of another outbox, if it names this node; keep what is no event."""
+    source, epoch, entry = place
     try:
         header = decode_header(entry.header)
         event = decode_event(entry.body)

@@ -10,9 +10,10 @@ from gateway.engine.inputs import Now
 from gateway.engine.peers import Peers
 from gateway.engine.policy import Policy
 from outbox.chain import Entry, Head, Page, Sign, extend, sign_checkpoint
-from outbox.envelope import EVERYONE, Event, Header, encode_event, encode_header, header_of
+from outbox.envelope import Event, encode_event, encode_header, header_of
 from outbox.ids import Epoch, EventId, NodeId, Seq
 from outbox.limits import BATCH_BYTES_MAX, BATCH_ENTRIES_MAX
+from outbox.readership import names
 from outbox.records import Identity, Incident
 from outbox.store import Store
 from outbox.timestamps import rfc3339
@@ -35,6 +36,14 @@ class Entropy(Protocol):
         ...
 
 
+class Place(NamedTuple):
+    """Where an entry stands."""
+
+    source: NodeId
+    epoch: Epoch
+    entry: Entry
+
+
 class Arrived(NamedTuple):
     """An event that stands in an outbox, on its way to whoever must act on it here."""
 
@@ -42,11 +51,6 @@ class Arrived(NamedTuple):
     epoch: Epoch
     entry: Entry
     event: Event
-
-
-def names(header: Header, node: NodeId) -> bool:
-    """Whether a node is among those that must act on an entry."""
-    return header.to == EVERYONE if isinstance(header.to, str) else node in header.to
 
 
 @dataclass(slots=True)

@@ -6,7 +6,9 @@
     ├── SocketClosed     socket_closed     the other side is gone
     ├── LinkEnded        link_ended        for a reason that was said
     ├── VersionRefused   version           no version of the frames that both sides speak
-    └── StreamRefused    stream_refused    the peer's outbox does not follow on from what was read of it
+    ├── StreamRefused    stream_refused    the peer's outbox does not follow on from what was read of it
+    ├── CreditOverrun    credit_overrun    the peer sent more than it was allowed to
+    └── TooManyStreams   too_many_streams  the peer offers more streams than a mesh can have
 """
 
 from outbox.errors import PeerError
@@ -36,3 +38,15 @@ class StreamRefused(PeerError):
     """The peer's outbox does not follow on from what was read of it."""
 
     code = "stream_refused"
+
+
+class CreditOverrun(PeerError):
+    """The peer sent more than it was allowed to."""
+
+    code = "credit_overrun"
+
+
+class TooManyStreams(PeerError):
+    """The peer offers more streams than a mesh can have."""
+
+    code = "too_many_streams"

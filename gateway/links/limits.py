@@ -1,7 +1,37 @@
 """Bounds of links and of dialling, each with its reason."""
 
-LINK_WINDOW_BYTES = 4 * 1024 * 1024
-"""Bytes a link may have sent and not seen acknowledged: a slow reader holds no more than this of us."""
+LINK_WINDOW_BYTES = 2 * 1024 * 1024
+"""Payload that a peer may send before we have handled it: a full batch; fifty links hold 100 MiB at worst."""
+
+GRANT_AT_BYTES = LINK_WINDOW_BYTES // 4
+"""Handled bytes are granted anew in quarters: few frames, and never a writer that waits for the last byte."""
+
+VERSION1_WINDOW_BYTES = 4 * 1024 * 1024
+"""Bytes that may be under way to a peer of version 1, which grants no credit."""
+
+OFFERS_MAX = 10_000
+"""Streams that one peer may offer: more than any mesh has, and less than a hostile one would need."""
+
+LOOK_EVERY_S = 5.0
+"""How often sources are looked at for what only time tells."""
+
+CHANGE_AFTER_MS = 15_000
+"""A source that brings nothing for so long although it has more is left, if somebody else has it too."""
+
+STALLED_AFTER_MS = 60_000
+"""They have it, we want it and nothing moves: an incident."""
+
+DISTRUST_MS = 10 * 60_000
+"""A relay that was caught, or a source that brought nothing, is tried again after so long."""
+
+REFUSED_BY_DISK_MS = 5_000
+"""A stream that our full disk refused is asked for again so much later, over the same link."""
+
+ASKS_KEPT = OFFERS_MAX
+"""Wants that a link remembers, so as to know late entries from forged ones: one for each stream."""
+
+HAVE_EVERY_S = 1.0
+"""The growth of streams that a peer does not read here is told at most this often."""
 
 LINK_STARTS_WITHIN_S = 15.0
 """A peer that opened a link and says nothing is let go."""

@@ -1,45 +1,51 @@
-"""One link: two gateways read each other's outbox over one socket.
+"""One link: two gateways read streams from each other over one socket.
 
-Frames and their bytes are in ``gateway.wire``. Both sides speak at once: each says who it is, what it has and
-what it wants, then pages flow as they are committed. ``seen`` follows the reader's commit and returns credit.
+Frames and their bytes are in ``gateway.wire``. Both sides speak at once: each says who it is, what it has
+and what it wants, then pages flow as they are committed. ``gateway.links.sources`` decides which stream is
+read over which link. One task reads the socket and one writes to it, so that neither waits for the other.
 """
 
 import asyncio
-from dataclasses import dataclass
 from typing import Protocol
 
 import structlog
 
-from gateway.clock import Clock
 from gateway.crashpoint import CrashPoint, crashpoint
 from gateway.engine.inputs import ClockMeasured, LinkDown, LinkUp, PageRead, StreamHead
 from gateway.limits import PING_EVERY_S
+from gateway.links.asking import Asking
+from gateway.links.credit import Allowance, Grants, Window
 from gateway.links.errors import LinkEnded, SocketClosed, VersionRefused
-from gateway.links.limits import LINK_STARTS_WITHIN_S
+from gateway.links.limits import HAVE_EVERY_S, LINK_STARTS_WITHIN_S
+from gateway.links.local import Local
+from gateway.links.outgoing import Outgoing
+from gateway.links.serving import Serving
+from gateway.links.shelf import Shelf
 from gateway.links.socket import Socket
-from gateway.links.window import Window
-from gateway.runtime import Runtime
 from gateway.wire.codec import decode, encode
 from gateway.wire.frames import (
     VERSION,
     VERSIONS,
     Bye,
+    Credit,
     Entries,
+    Filter,
     Frame,
     Have,
     Hello,
     Ping,
     Pong,
     Seen,
+    Stock,
     Want,
     common_version,
 )
-from outbox.chain import Head, Page, Verify, check_signature
-from outbox.errors import BadFrame, MeshError
+from gateway.wire.pages import page_bytes
+from outbox.chain import Head, Verify, check_signature
+from outbox.errors import BadCheckpoint, BadFrame, CursorError, MeshError
 from outbox.groups import first_of
-from outbox.ids import Epoch, NodeId, Seq
-from outbox.limits import PAGE_BYTES_MAX, PAGE_ENTRIES_MAX
-from outbox.records import Identity
+from outbox.ids import NodeId, Seq
+from outbox.readership import excerpt, whole
 
 log = structlog.get_logger(__name__)
 
@@ -47,26 +53,20 @@ CLOSE_NORMAL = 1000
 CLOSE_POLICY = 1008
 
 
-class Committed(Protocol):
-    """What is committed in the own journal, as a link asks for it."""
+class Hub(Protocol):
+    """Who decides over all links."""
 
-    def cursor(self, source: NodeId) -> Head | None:
-        """How far another node's outbox was handled."""
+    def greeted(self, link: "Link") -> None:
+        """The peer is who it should be: its outbox can be read."""
         ...
 
-    def read(self, after: Head, entries_max: int, bytes_max: int) -> Page | None:
-        """What follows in the own outbox. Raises CursorError branches."""
+    def offered(self, link: "Link", stocks: tuple[Stock, ...]) -> None:
+        """The peer has this. Raises TooManyStreams."""
         ...
 
-
-@dataclass(frozen=True, slots=True)
-class Local:
-    """What every link of this gateway shares."""
-
-    identity: Identity
-    runtime: Runtime
-    reader: Committed
-    clock: Clock
+    def caught(self, link: "Link", stream: NodeId, error: MeshError) -> None:
+        """The peer brought what the stream's writer has not written."""
+        ...
 
 
 class Link:
@@ -75,26 +75,35 @@ class Link:
     def __init__(self, local: Local, peer: NodeId, verify: Verify, socket: Socket, *, dialled: bool) -> None:
         self.peer = peer
         self.dialled = dialled
+        self.number = 0
+        """Given by the registry; higher is later."""
         self.since_ms = local.clock.wall_ms()
+        self.version = VERSION
         self.clock_offset_ms: int | None = None
         """How far the peer's clock is ahead of ours, give or take half a round trip."""
         self._local = local
         self._verify = verify
         self._socket = socket
-        self._window = Window()
-        self._wanted: asyncio.Future[Want] = asyncio.get_running_loop().create_future()
-        self._handled: Head | None = None
-        self._handled_more = asyncio.Event()
+        self._shelf = Shelf(local.identity.node, local.runtime.feed, local.reader)
+        self._serving = Serving()
+        self._allowance = Allowance()
+        self._grants = Grants()
+        self._outgoing = Outgoing()
+        self._stirred = asyncio.Event()
+        self._asking = Asking()
+        self._advertised: list[Stock] = []
         self._up: LinkUp | None = None
         self._heard_ms = local.clock.mono_ms()
         self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-    async def run(self) -> None:
+    async def run(self, hub: Hub) -> None:
         """Serve and read until the socket closes or somebody breaks a rule; a peer's fault raises nothing."""
         try:
             await self._greet()
+            hub.greeted(self)
             async with asyncio.TaskGroup() as tasks:
-                for part in (self._read(), self._serve(), self._report(), self._ping(), self._until_ended()):
+                parts = (self._read(hub), self._write(), self._announce(), self._ping(), self._until_ended())
+                for part in parts:
                     tasks.create_task(part)
         except* SocketClosed as gone:
             log.info("link.closed", peer=self.peer, why=str(first_of(gone)))
@@ -105,10 +114,37 @@ class Link:
                 self._ended.exception()  # an end that came before anybody waited for it has been heard too
             await self._socket.close(CLOSE_NORMAL, "")
 
+    # --- told by the registry
+
+    def ask(self, stream: NodeId) -> None:
+        """Read a stream over this link, from where it stands."""
+        which = Filter.ALL if self.version == 1 else Filter.MINE
+        self._want(self._asking.read(stream, self._local.reader.cursor(stream), which))
+
+    def leave(self, stream: NodeId) -> None:
+        """Read it here no longer."""
+        want = self._asking.leave(stream)
+        if self.version == 1:
+            self.end(LinkEnded(f"{self.peer} speaks version 1, which cannot be told to pause"))
+            return
+        self._want(want)
+
+    def grown(self, stream: NodeId) -> None:
+        """There is more of a stream that can be read from this node."""
+        if self._serving.grown(stream):
+            self._stirred.set()
+        elif self.version > 1:
+            self._outgoing.grown(stream)
+
     def handled(self, head: Head) -> None:
-        """The peer's outbox was committed here up to this head."""
-        self._handled = head
-        self._handled_more.set()
+        """The peer's own outbox was committed here up to this head."""
+        self._outgoing.seen = Seen(self.peer, head.epoch, head.seq)
+        self._stirred.set()
+
+    def page_done(self, size: int) -> None:
+        """A page that came over this link needs no memory any more."""
+        self._grants.handled(size)
+        self._stirred.set()
 
     def remind(self) -> None:
         """The engine was built anew: say again what the peer has advertised."""
@@ -124,7 +160,7 @@ class Link:
         if not self._ended.done():
             self._ended.set_exception(error)
 
-    # --- parts
+    # --- the beginning
 
     async def _greet(self) -> None:
         who, clock = self._local.identity, self._local.clock
@@ -136,100 +172,91 @@ class Link:
             raise LinkEnded(f"{self.peer} opened a link and says nothing") from None
         if not isinstance(hello, Hello) or (hello.node, hello.mesh) != (self.peer, who.mesh):
             raise BadFrame(f"the first frame is not the hello of {self.peer}")
-        if common_version(hello.versions) is None:
+        version = common_version(hello.versions)
+        if version is None:
             raise VersionRefused(
                 f"{self.peer} speaks versions {hello.versions}",
-                hint=f"this gateway speaks {VERSIONS}: update one",
+                hint=f"this gateway speaks {VERSIONS}: update the older one",
             )
-        head = self._local.runtime.feed.head
-        await self._send(Have(who.node, head.epoch, head.seq, head.hash))
-        cursor = self._local.reader.cursor(self.peer)
-        await self._send(Want(self.peer, cursor.epoch if cursor else None, cursor.seq if cursor else 0))
+        self.version = version
+        if version == 1:
+            self._allowance = Window()
+        self._outgoing.have(self._shelf.stocks())
 
-    async def _read(self) -> None:
+    # --- what the peer says
+
+    async def _read(self, hub: Hub) -> None:
         while True:
-            frame = decode(await self._socket.receive())
+            frame = decode(await self._socket.receive(), self.version)
             self._heard_ms = self._local.clock.mono_ms()
             match frame:
                 case Entries():
-                    await self._take(frame)
+                    await self._take(hub, frame)
                 case Seen():
-                    self._window.seen(frame.seq)
+                    self._on_seen(frame)
+                case Credit():
+                    self._allowance.grant(frame.bytes)
                 case Want():
-                    self._want(frame)
+                    self._on_want(frame)
                 case Ping():
-                    await self._send(Pong(frame.at_ms, self._local.clock.wall_ms()))
+                    self._outgoing.pong = Pong(frame.at_ms, self._local.clock.wall_ms())
                 case Pong():
                     self._measure(frame)
                 case Bye():
                     raise LinkEnded(f"{self.peer} closed the link: {frame.code}", hint=frame.hint)
                 case Have():
-                    self._advertised(frame)
+                    self._on_have(hub, frame)
                 case Hello():
                     raise BadFrame("hello comes once")
+            self._stirred.set()
 
-    async def _take(self, frame: Entries) -> None:
-        if frame.node != self.peer:
-            raise BadFrame(f"{self.peer} sent entries of {frame.node}")
-        mesh = self._local.identity.mesh
-        check_signature(frame.page.checkpoint, mesh, self.peer, self._verify)
+    async def _take(self, hub: Hub, frame: Entries) -> None:
+        size = page_bytes(frame.page)
+        if self.version > 1:
+            self._grants.arrived(size)
+        if not self._asking.expects(frame.node, frame.ask) or self._ended.done():
+            self.page_done(size)  # of a stream that is read elsewhere by now
+            return
+        try:
+            self._check(frame)
+        except BadCheckpoint as error:
+            if frame.node == self.peer:
+                raise
+            self.page_done(size)
+            hub.caught(self, frame.node, error)
+            return
         crashpoint(CrashPoint.LINK_BEFORE_SUBMIT)
-        if self._ended.done():
-            return  # a page before this one was not kept: this one would leave a hole
-        await self._local.runtime.tell(PageRead(self.peer, frame.page))
+        relay = self.peer if frame.node != self.peer else None
+        await self._local.runtime.tell(PageRead(frame.node, frame.page, relay, self.number, size))
 
-    def _advertised(self, frame: Have) -> None:
-        if frame.node != self.peer:
+    def _check(self, frame: Entries) -> None:
+        verify = self._verify if frame.node == self.peer else self._local.key_of(frame.node)
+        if verify is None:
+            raise BadCheckpoint(f"{frame.node} is no member any more")
+        check_signature(frame.page.checkpoint, self._local.identity.mesh, frame.node, verify)
+
+    def _on_have(self, hub: Hub, frame: Have) -> None:
+        if self.version == 1 and frame.streams[0].node != self.peer:
             raise BadFrame(f"{self.peer} has only its own outbox to offer")
-        head = StreamHead(frame.node, frame.epoch, Seq(frame.seq))
-        self._up = LinkUp(self.peer, (head,))
-        self._local.runtime.tell_now(self._up)
+        hub.offered(self, frame.streams)
+        if self._up is not None:
+            return
+        self._advertised += frame.streams
+        if not frame.more:
+            heads = (StreamHead(stock.node, stock.epoch, Seq(stock.last)) for stock in self._advertised)
+            self._up = LinkUp(self.peer, tuple(heads))
+            self._advertised.clear()
+            self._local.runtime.tell_now(self._up)
 
-    def _want(self, frame: Want) -> None:
-        if frame.node != self._local.identity.node or self._wanted.done():
-            raise BadFrame("want names another outbox, or comes twice")
-        self._wanted.set_result(frame)
+    def _on_want(self, frame: Want) -> None:
+        if self._shelf.stock(frame.node) is None:
+            raise BadFrame(f"{frame.node} was not offered")
+        self._shelf.check(frame.node, frame.epoch, Seq(frame.after))
+        self._serving.want(frame)
 
-    async def _serve(self) -> None:
-        want = await self._wanted
-        feed = self._local.runtime.feed
-        epoch, seq = want.epoch or feed.head.epoch, want.after
-        self._local.reader.read(Head(epoch, Seq(seq), b""), 1, 1)  # raises for a cursor that cannot be
-        while True:
-            await feed.beyond(seq)
-            for page in self._pages(epoch, seq):
-                await self._window.opened()
-                await self._send(Entries(self._local.identity.node, page))
-                seq = page.checkpoint.seq
-                self._window.sent(seq, sum(len(entry.header) + len(entry.body) for entry in page.entries))
-
-    def _pages(self, epoch: Epoch, seq: int) -> list[Page]:
-        recent = self._local.runtime.feed.after(seq)
-        if recent is not None:
-            return recent
-        page = self._local.reader.read(Head(epoch, Seq(seq), b""), PAGE_ENTRIES_MAX, PAGE_BYTES_MAX)
-        return [] if page is None else [page]
-
-    async def _report(self) -> None:
-        while True:
-            await self._handled_more.wait()
-            self._handled_more.clear()
-            head = self._handled
-            if head is not None:
-                crashpoint(CrashPoint.LINK_AFTER_COMMIT)
-                await self._send(Seen(self.peer, head.epoch, head.seq))
-                crashpoint(CrashPoint.LINK_AFTER_SEEN)
-
-    async def _ping(self) -> None:
-        clock = self._local.clock
-        while True:
-            await self._send(Ping(clock.mono_ms()))
-            await asyncio.sleep(PING_EVERY_S)
-            if clock.mono_ms() - self._heard_ms > 2 * PING_EVERY_S * 1000:
-                raise LinkEnded(f"{self.peer} has been silent too long")
-
-    async def _until_ended(self) -> None:
-        await self._ended
+    def _on_seen(self, frame: Seen) -> None:
+        if isinstance(self._allowance, Window):
+            self._allowance.seen(frame.seq)
 
     def _measure(self, pong: Pong) -> None:
         clock = self._local.clock
@@ -237,13 +264,76 @@ class Link:
         self.clock_offset_ms = pong.time_ms + half_ms - clock.wall_ms()
         self._local.runtime.tell_now(ClockMeasured(self.peer, self.clock_offset_ms, half_ms))
 
+    # --- what we say
+
+    async def _write(self) -> None:
+        while True:
+            self._stirred.clear()
+            if self.version > 1 and (due := self._grants.due()):
+                await self._send(Credit(due))
+            for frame in self._outgoing.take():
+                await self._send(frame)
+            if not await self._serve():
+                await self._stirred.wait()
+
+    async def _serve(self) -> bool:
+        """Send one page; False when there is none, or no credit for it."""
+        turn = self._serving.next() if self._allowance.open else None
+        if turn is None:
+            return False
+        stream, reading = turn
+        try:
+            page = self._shelf.page(stream, reading.epoch, reading.after)
+        except CursorError:
+            if stream == self._local.identity.node:
+                raise
+            self._serving.drop(stream)  # a copy that was trimmed or begun anew: say what there is now
+            self._outgoing.grown(stream)
+            return True
+        if page is None:
+            self._serving.idle(stream)
+            return True
+        part = whole(page) if reading.filter is Filter.ALL else excerpt(page, self.peer)
+        self._serving.sent(stream, page.epoch, page.checkpoint.seq)
+        self._allowance.spend(page_bytes(part), page.checkpoint.seq)
+        await self._send(Entries(stream, part, reading.ask))
+        return True
+
+    async def _announce(self) -> None:
+        """Tell of streams that grow and are read elsewhere: who loses a source finds another at once."""
+        while True:
+            stocks = [stock for node in await self._outgoing.growth() if (stock := self._shelf.stock(node))]
+            self._outgoing.have(stocks)
+            self._stirred.set()
+            await asyncio.sleep(HAVE_EVERY_S)
+
+    async def _ping(self) -> None:
+        clock = self._local.clock
+        while True:
+            self._outgoing.ping = Ping(clock.mono_ms())
+            self._stirred.set()
+            await asyncio.sleep(PING_EVERY_S)
+            if clock.mono_ms() - self._heard_ms > 2 * PING_EVERY_S * 1000:
+                raise LinkEnded(f"{self.peer} has been silent too long")
+
+    async def _until_ended(self) -> None:
+        await self._ended
+
+    def _want(self, want: Want) -> None:
+        self._outgoing.want(want)
+        self._stirred.set()
+
     async def _send(self, frame: Frame) -> None:
-        await self._socket.send(encode(frame))
+        if isinstance(frame, Seen):
+            crashpoint(CrashPoint.LINK_AFTER_COMMIT)
+        await self._socket.send(encode(frame, self.version))
+        if isinstance(frame, Seen):
+            crashpoint(CrashPoint.LINK_AFTER_SEEN)
 
     async def _say_bye(self, error: MeshError) -> None:
         log.warning("link.ended", peer=self.peer, code=error.code, why=str(error), hint=error.hint)
         try:
-            await self._send(Bye(error.code, f"{error}"[:300]))
+            await self._send(Bye(error.code, ": ".join(filter(None, (str(error), error.hint)))[:300]))
             await self._socket.close(CLOSE_POLICY, error.code)
         except SocketClosed:
             return

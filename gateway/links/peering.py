@@ -18,7 +18,8 @@ from auth.keys import PublicKey
 from gateway.clock import Clock
 from gateway.door import CURSORS_ROOM, PIPE_ROOM, STATE_ROOM, admitted_key
 from gateway.links.limits import DEFER_S, ROOM_PEERS_MAX
-from gateway.links.link import Link, Local
+from gateway.links.link import Link
+from gateway.links.local import Local
 from gateway.links.reach import Issuer, Reach, is_local
 from gateway.links.registry import Registry
 from gateway.links.socket import DialledSocket

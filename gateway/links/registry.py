@@ -1,26 +1,55 @@
-"""The links that are up, one a peer, and the sockets of each channel."""
+"""The links that are up, one a peer, what is read over which, and the sockets of each channel."""
 
 import asyncio
 from collections import Counter
 
+import structlog
+
 from gateway.clock import Clock
 from gateway.engine.effects import CursorMoved, StreamBroken
+from gateway.engine.inputs import PageRead, RelayCaught, StreamFlows, StreamStalled
 from gateway.links.errors import LinkEnded, StreamRefused
+from gateway.links.limits import LOOK_EVERY_S, REFUSED_BY_DISK_MS
 from gateway.links.link import Link
-from outbox.errors import BrokenChain
+from gateway.links.local import Local
+from gateway.links.sources import Command, Sources
+from gateway.wire.frames import Stock
+from outbox.errors import BodyWithheld, BrokenChain, ForeignEpoch, MeshError
 from outbox.ids import NodeId
+from stateroom.view import View
+
+log = structlog.get_logger(__name__)
+
+_FAULTS = frozenset({BrokenChain.code, BodyWithheld.code, ForeignEpoch.code})
+"""What the bringer of a page is to blame for; all else is our own trouble, and passes."""
 
 
 class Registry:
-    """Who is connected, by peer and channel (``state``, ``cursors``, ``pipe``)."""
+    """Who is connected, by peer and channel (``state``, ``cursors``, ``pipe``); implements ``Hub``."""
 
-    def __init__(self, node: NodeId, clock: Clock) -> None:
-        self._node = node
-        self._clock = clock
+    def __init__(self, local: Local) -> None:
+        self._local = local
+        self._node = local.identity.node
+        self._clock: Clock = local.clock
         self._down_since_ms: dict[NodeId, int] = {}
         self._links: dict[NodeId, Link] = {}
+        self._numbered: dict[int, Link] = {}
+        """Links that have been greeted."""
+        self._last_number = 0
+        self._sources = Sources(self._node, local.reader.cursors())
         self._sockets: Counter[tuple[NodeId, str]] = Counter()
         self._changed = asyncio.Event()
+
+    async def run(self) -> None:
+        """Look after sources until cancelled."""
+        while True:
+            await asyncio.sleep(LOOK_EVERY_S)
+            self._do(self._sources.look(self._clock.mono_ms()))
+
+    def see(self, view: View) -> None:
+        """The state room changed: streams of members can be verified, whoever brings them."""
+        self._sources.members(frozenset(view.nodes))
+        self._decide()
 
     # --- sockets
 
@@ -46,23 +75,33 @@ class Registry:
 
     async def run_link(self, link: Link) -> None:
         """Run a link; of two with one peer the one that the smaller node name dialled stays."""
+        self._last_number += 1
+        link.number = self._last_number
         before = self._links.get(link.peer)
         if before is not None:
             loser = before if self._dialler(link) <= self._dialler(before) else link
             loser.end(LinkEnded("another link with this peer is up"))
             if loser is link:
-                await link.run()
+                await self._run(link)
                 return
         self._links[link.peer] = link
         self._wake()
         try:
-            await link.run()
+            await self._run(link)
         finally:
             if self._links.get(link.peer) is link:
                 del self._links[link.peer]
                 self._down_since_ms[link.peer] = self._clock.wall_ms()
                 link.gone()
             self._wake()
+
+    async def _run(self, link: Link) -> None:
+        try:
+            await link.run(self)
+        finally:
+            self._numbered.pop(link.number, None)
+            self._sources.closed(link.number)
+            self._decide()
 
     def _dialler(self, link: Link) -> NodeId:
         return self._node if link.dialled else link.peer
@@ -79,23 +118,84 @@ class Registry:
         """When the last link to a peer ended; None when there was none since the start."""
         return self._down_since_ms.get(peer)
 
+    # --- told by links
+
+    def greeted(self, link: Link) -> None:
+        """Its peer is who it should be."""
+        self._numbered[link.number] = link
+        self._sources.opened(link.number, link.peer)
+        self._decide()
+
+    def offered(self, link: Link, stocks: tuple[Stock, ...]) -> None:
+        """Its peer has this. Raises TooManyStreams."""
+        self._sources.offers(link.number, stocks, self._clock.mono_ms())
+        self._decide()
+
+    def caught(self, link: Link, stream: NodeId, error: MeshError) -> None:
+        """Its peer brought what the stream's writer has not written."""
+        self._local.runtime.tell_now(RelayCaught(link.peer, stream, error.code, str(error)))
+        self._distrust(link.peer)
+
+    # --- told by the tick
+
     def reset(self) -> None:
         """The engine was built anew."""
         for link in self._links.values():
             link.remind()
 
+    def grown(self, stream: NodeId) -> None:
+        """There is more of a stream that can be read here."""
+        for link in self._numbered.values():
+            link.grown(stream)
+
+    def page_done(self, read: PageRead) -> None:
+        """A page was handled, or will not be."""
+        link = self._numbered.get(read.link)
+        if link is not None:
+            link.page_done(read.size)
+
     def cursor_moved(self, moved: CursorMoved) -> None:
-        """Report what was handled to the peer whose outbox it is."""
+        """Another outbox was handled up to here: its writer is told, if it is linked."""
+        self._sources.moved(moved.node, moved.head, self._clock.mono_ms())
         link = self._links.get(moved.node)
         if link is not None:
             link.handled(moved.head)
+        self._decide()
 
     def stream_broken(self, broken: StreamBroken) -> None:
-        """Close the link that brought a page that was not taken; the peer is blamed for its own faults."""
-        link = self._links.get(broken.node)
-        if link is not None:
-            why = f"{broken.code}: {broken.what}"
-            link.end(StreamRefused(why) if broken.code == BrokenChain.code else LinkEnded(why))
+        """A page was not taken. Who is to blame is not read from; what our disk refused comes again."""
+        link = self._numbered.get(broken.link)
+        if link is None:
+            return
+        why = f"{broken.code}: {broken.what}"
+        if broken.code not in _FAULTS:
+            self._sources.shun(link.number, broken.node, self._clock.mono_ms() + REFUSED_BY_DISK_MS)
+            self._decide()
+        elif broken.relay is None:
+            link.end(StreamRefused(why))
+        else:
+            self._distrust(broken.relay)
+
+    # --- inside
+
+    def _distrust(self, relay: NodeId) -> None:
+        log.warning("relay.distrusted", relay=relay)
+        self._sources.distrust(relay, self._clock.mono_ms())
+        self._decide()
+
+    def _decide(self) -> None:
+        self._do(self._sources.decide(self._clock.mono_ms()))
+
+    def _do(self, commands: list[Command]) -> None:
+        for command in commands:
+            link = self._numbered[command.link]
+            if command.read:
+                link.ask(command.stream)
+            else:
+                link.leave(command.stream)
+        for notice in self._sources.notices():
+            stalled = StreamStalled(notice.stream, notice.peer)
+            self._local.runtime.tell_now(stalled if notice.stalled else StreamFlows(notice.stream))
 
     def _wake(self) -> None:
         self._changed.set()

@@ -7,66 +7,103 @@
     4       H         the header: a JSON object in UTF-8, its type in ``t``
     4 + H   the rest  the payload: of ``entries`` header and body bytes in turn, verbatim; of all others empty
 
-    t        fields                                        sent by      meaning
-    hello    v, versions[], node, mesh, time_ms            both, first  who I am and what I understand
-    have     node, epoch, seq, hash                        writer       the head of my own outbox
-    want     node, epoch | null, after                     reader       send what follows, as it commits
-    entries  node, epoch, from, sizes[[header, body]…],    writer       whole batches, up to a checkpoint
-             checkpoint {mesh, hash, signature}
-    seen     node, epoch, seq                              reader       durably handled; returns credit
-    ping     at_ms                                         both         are you there?
-    pong     at_ms, time_ms                                both         yes, and this is my clock
-    bye      code, hint                                    both, last   why I close the link
+``FRAMES`` is the table of all frames and ``HISTORY`` that of the versions; ``docs/PROTOCOL.md`` shows both.
 
-Positions and times are integers from 0 to 2^53 - 1, ``from`` begins at 1. Epoch ``null`` with ``after`` 0
-means "from the beginning of the current epoch". ``hash`` (32 bytes) and ``signature`` (64) are base64 (RFC
-4648 section 4). Names of nodes and epochs follow the rules of the envelope.
+Positions and times are integers from 0 to 2^53 - 1; ``from``, ``first`` and ``ask`` begin at 1. Epoch
+``null`` with ``after`` 0 means "from the beginning of the current epoch". ``hash`` (32 bytes) and
+``signature`` (64) are base64 (RFC 4648 section 4). Names of nodes and epochs follow the envelope's rules.
 An entries frame's checkpoint stands at position ``from + len(sizes) - 1`` of its node and epoch. A receiver
 refuses unknown types and, outside ``hello`` and ``bye``, unknown fields: versions are agreed in ``hello``.
-
-History:
-
-- **1** (2026-11): all of the above.
 """
 
 import re
-from typing import assert_never
+from typing import NamedTuple, assert_never
 
 import msgspec
 
-from gateway.wire.frames import Bye, Entries, Frame, Have, Hello, Ping, Pong, Seen, Want
+from gateway.wire.frames import VERSION, Bye, Credit, Entries, Frame, Have, Hello, Ping, Pong, Seen, Want
 from gateway.wire.limits import FRAME_BYTES_MAX, HEADER_BYTES_MAX
-from gateway.wire.pages import EntriesHeader, join_page, split_page
+from gateway.wire.pages import EntriesHeader, Header, join_page, split_page
+from gateway.wire.version1 import Header1, newer, older
 from outbox.errors import BadFrame, InvalidId
-from outbox.ids import epoch, node_id
+from outbox.ids import Epoch, epoch, node_id
+
+
+class FrameRule(NamedTuple):
+    """One row of the table of frames."""
+
+    frame: str
+    fields: str
+    sent_by: str
+    meaning: str
+
+
+FRAMES = (
+    FrameRule(
+        "hello",
+        "v, versions[], node, mesh, time_ms",
+        "both, first",
+        "who I am, what I understand, what my clock says",
+    ),
+    FrameRule(
+        "have",
+        "streams[{node, epoch, first, last, hash, complete, signature}], more",
+        "writer",
+        "what can be read here: my outbox, and verified copies of others; again as they grow",
+    ),
+    FrameRule(
+        "want",
+        "node, epoch or null, after, filter, ask",
+        "reader",
+        "send what follows in this stream, as it commits; `filter` is `all`, `mine` or `none`",
+    ),
+    FrameRule(
+        "entries",
+        "node, epoch, from, ask, sizes[[header, body]…], checkpoint {mesh, hash, signature}",
+        "writer",
+        "whole batches up to a checkpoint; a body of `null` is there as its SHA-256",
+    ),
+    FrameRule("seen", "node, epoch, seq", "reader", "your outbox is durably handled up to here; no ACK"),
+    FrameRule("credit", "bytes", "reader", "so many more bytes of payload may come"),
+    FrameRule("ping", "at_ms", "both", "are you there?"),
+    FrameRule("pong", "at_ms, time_ms", "both", "yes, and this is my clock"),
+    FrameRule("bye", "code, hint", "both, last", "why I close the link"),
+)
+
+HISTORY = (
+    (1, "2026-11", "The two outboxes of a link, whole pages; `seen` returns a window of 4 MiB."),
+    (2, "2026-11", "Several streams, `filter`, bodies as hashes, `ask`, `credit`, copies of other streams."),
+)
 
 _LENGTH_BYTES = 4
 _MESH = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
 
-
-_Header = Hello | Have | Want | EntriesHeader | Seen | Ping | Pong | Bye
-
-_decoder: msgspec.json.Decoder[_Header] = msgspec.json.Decoder(_Header)
+_decoder: msgspec.json.Decoder[Header] = msgspec.json.Decoder(Header)
+_decoder1: msgspec.json.Decoder[Header1] = msgspec.json.Decoder(Header1)
 _encode_json = msgspec.json.Encoder().encode
 
 
-def encode(frame: Frame) -> bytes:
-    """The message that carries a frame. Raises TooLarge, BrokenChain, BadCheckpoint for an unfit page."""
-    header, payload = split_page(frame.node, frame.page) if isinstance(frame, Entries) else (frame, b"")
-    text = _encode_json(header)
+def encode(frame: Frame, version: int = VERSION) -> bytes:
+    """The message that carries a frame.
+
+    Raises TooLarge, BrokenChain, BadCheckpoint for an unfit page, BadFrame for what the version cannot say.
+    """
+    header: Header
+    header, payload = split_page(frame) if isinstance(frame, Entries) else (frame, b"")
+    text = _encode_json(older(header) if version == 1 else header)
     return len(text).to_bytes(_LENGTH_BYTES) + text + payload
 
 
-def decode(message: bytes) -> Frame:
+def decode(message: bytes, version: int = VERSION) -> Frame:
     """The frame in a message. Raises BadFrame for whatever is not exactly one, and nothing else."""
     text, payload = _cut(message)
     try:
-        header = _decoder.decode(text)
+        header = newer(_decoder1.decode(text)) if version == 1 else _decoder.decode(text)
         _check_ids(header)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, InvalidId) as error:
         raise BadFrame(f"not a link frame: {error}") from None
     if isinstance(header, EntriesHeader):
-        return Entries(header.node, join_page(header, payload))
+        return join_page(header, payload)
     if payload:
         raise BadFrame("only an entries frame has a payload")
     return header
@@ -83,29 +120,33 @@ def _cut(message: bytes) -> tuple[memoryview, memoryview]:
     return whole[_LENGTH_BYTES:end], whole[end:]
 
 
-def _check_ids(header: _Header) -> None:
+def _check_ids(header: Header) -> None:
     """Raises InvalidId for a name that breaks its rule."""
     match header:
         case Hello():
             node_id(header.node)
             _check_mesh(header.mesh)
-        case Want():
+        case Have():
+            for stock in header.streams:
+                _check_place(stock.node, stock.epoch)
+        case Want(epoch=None):
             node_id(header.node)
-            if header.epoch is not None:
-                epoch(header.epoch)
-            elif header.after:
+            if header.after:
                 raise InvalidId("epoch", "null")
-        case Have() | Seen():
-            node_id(header.node)
-            epoch(header.epoch)
+        case Want() | Seen():
+            _check_place(header.node, header.epoch)
         case EntriesHeader():
-            node_id(header.node)
-            epoch(header.epoch)
+            _check_place(header.node, header.epoch)
             _check_mesh(header.checkpoint.mesh)
-        case Ping() | Pong() | Bye():
+        case Credit() | Ping() | Pong() | Bye():
             pass
         case _:
             assert_never(header)
+
+
+def _check_place(node: str, at: Epoch | None) -> None:
+    node_id(node)
+    epoch(at or "")
 
 
 def _check_mesh(text: str) -> None:

@@ -1,31 +1,46 @@
 """The frames of a link as records. Their bytes and the table of fields are in ``gateway.wire.codec``.
 
-Times are milliseconds since 1970 of the sender's wall clock, except ``at_ms``: that is the
-pinger's own affair.
+Times are milliseconds since 1970 of the sender's wall clock, except ``at_ms``: that is the pinger's own
+affair. What version 1 wrote in another shape is translated in ``gateway.wire.version1``.
 """
 
+from enum import StrEnum
 from typing import Annotated
 
 import msgspec
 
-from gateway.wire.limits import SAFE_INTEGER_MAX, TEXT_MAX, VERSIONS_MAX
-from outbox.chain import Head, Page
+from gateway.wire.limits import CREDIT_BYTES_MAX, HAVE_STREAMS_MAX, SAFE_INTEGER_MAX, TEXT_MAX, VERSIONS_MAX
+from outbox.chain import Excerpt, Head
 from outbox.ids import Epoch, MeshId, NodeId, Seq
 
 Natural = Annotated[int, msgspec.Meta(ge=0, le=SAFE_INTEGER_MAX)]
 """A position or a time."""
 
 Version = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
+Ask = Annotated[int, msgspec.Meta(ge=1, le=SAFE_INTEGER_MAX)]
 Digest = Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
 """SHA-256; base64 in JSON."""
+Signature = Annotated[bytes, msgspec.Meta(min_length=64, max_length=64)]
+"""Ed25519; base64 in JSON."""
 
 Text = Annotated[str, msgspec.Meta(max_length=TEXT_MAX)]
 
-VERSION = 1
+VERSION = 2
 """What this gateway speaks."""
 
-VERSIONS = (VERSION,)
+VERSIONS = (1, VERSION)
 """What it understands, oldest first: its own version and the one before it."""
+
+
+class Filter(StrEnum):
+    """Which bodies a reader wants. Headers always travel."""
+
+    ALL = "all"
+    """Every one: a seed, a mirror, a collector."""
+    MINE = "mine"
+    """Those of entries that name the reader, or everybody."""
+    NONE = "none"
+    """No more of this stream: it is read elsewhere."""
 
 
 class Hello(msgspec.Struct, frozen=True, tag_field="t", tag="hello"):
@@ -39,42 +54,67 @@ class Hello(msgspec.Struct, frozen=True, tag_field="t", tag="hello"):
     time_ms: Natural
 
 
-class Have(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="t", tag="have"):
-    """The head of the sender's own outbox: what there is to read."""
+class Stock(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the sender has of one stream: its own outbox, or a verified copy of another one."""
 
     node: NodeId
     epoch: Epoch
-    seq: Natural
+    first: Annotated[int, msgspec.Meta(ge=1, le=SAFE_INTEGER_MAX)]
+    """The oldest entry that can be had; one behind ``last`` when there is none."""
+    last: Natural
     hash: Digest
+    """Of the chain, after ``last``."""
+    complete: bool = True
+    """All bodies are here. A copy without them serves nobody; its head is told all the same."""
+    signature: Signature | None = None
+    """Of the checkpoint at ``last``, where the sender has one: two that disagree prove a fork."""
 
     @property
     def head(self) -> Head:
         """The same as a position in the chain."""
-        return Head(self.epoch, Seq(self.seq), self.hash)
+        return Head(self.epoch, Seq(self.last), self.hash)
+
+
+class Have(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="t", tag="have"):
+    """What can be read from the sender. A later frame replaces what was said of the streams that it names."""
+
+    streams: Annotated[tuple[Stock, ...], msgspec.Meta(max_length=HAVE_STREAMS_MAX)]
+    more: bool = False
+    """The first list goes on in the next frame."""
 
 
 class Want(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="t", tag="want"):
-    """The reader's cursor: send what follows, as it is committed."""
+    """A reader's cursor in one stream: send what follows, as it is committed."""
 
     node: NodeId
     epoch: Epoch | None
     """None: from the beginning of the current epoch; ``after`` is 0 then."""
     after: Natural
+    filter: Filter = Filter.ALL
+    ask: Ask = 1
+    """Numbers the wants of a link, upwards: entries say which one they follow, so late ones are known."""
 
 
 class Entries(msgspec.Struct, frozen=True):
     """A page of a node's outbox."""
 
     node: NodeId
-    page: Page
+    page: Excerpt
+    ask: int = 1
 
 
 class Seen(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="t", tag="seen"):
-    """What the reader has durably handled. It returns flow-control credit; it is no ACK of any event."""
+    """What the reader has durably handled of the receiver's own outbox. It is no ACK of any event."""
 
     node: NodeId
     epoch: Epoch
     seq: Natural
+
+
+class Credit(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="t", tag="credit"):
+    """So many more bytes of payload may be sent: a frame may begin while some credit is left."""
+
+    bytes: Annotated[int, msgspec.Meta(ge=1, le=CREDIT_BYTES_MAX)]
 
 
 class Ping(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="t", tag="ping"):
@@ -97,7 +137,7 @@ class Bye(msgspec.Struct, frozen=True, tag_field="t", tag="bye"):
     hint: Text = ""
 
 
-Frame = Hello | Have | Want | Entries | Seen | Ping | Pong | Bye
+Frame = Hello | Have | Want | Entries | Seen | Credit | Ping | Pong | Bye
 
 
 def common_version(offered: tuple[int, ...]) -> int | None:

@@ -22,3 +22,9 @@ TEXT_MAX = 500
 
 SAFE_INTEGER_MAX = 2**53 - 1
 """Times and positions: what every JSON reader keeps exact; 285 years at a million entries a second."""
+
+HAVE_STREAMS_MAX = 200
+"""Streams of one ``have``: about 50 KiB with the longest names; longer lists take several frames."""
+
+CREDIT_BYTES_MAX = 64 * 1024 * 1024
+"""One grant of credit: far above what any receiver lets wait."""

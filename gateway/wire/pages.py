@@ -4,16 +4,33 @@ from typing import Annotated
 
 import msgspec
 
-from gateway.wire.frames import Digest
+from gateway.wire.frames import (
+    Ask,
+    Bye,
+    Credit,
+    Digest,
+    Entries,
+    Have,
+    Hello,
+    Ping,
+    Pong,
+    Seen,
+    Signature,
+    Want,
+)
 from gateway.wire.limits import ENTRIES_MAX, PAYLOAD_BYTES_MAX, SAFE_INTEGER_MAX
-from outbox.chain import Checkpoint, Entry, Page
+from outbox.chain import Checkpoint, Entry, Excerpt, Stub
 from outbox.errors import BadCheckpoint, BadFrame, BrokenChain, TooLarge
 from outbox.ids import Epoch, MeshId, NodeId, Seq
 from outbox.limits import BODY_BYTES_MAX, HEADER_BYTES_MAX
 
 HeaderSize = Annotated[int, msgspec.Meta(ge=0, le=HEADER_BYTES_MAX)]
 BodySize = Annotated[int, msgspec.Meta(ge=0, le=BODY_BYTES_MAX)]
-Sizes = Annotated[tuple[tuple[HeaderSize, BodySize], ...], msgspec.Meta(min_length=1, max_length=ENTRIES_MAX)]
+Sizes = tuple[tuple[HeaderSize, BodySize | None], ...]
+First = Annotated[int, msgspec.Meta(ge=1, le=SAFE_INTEGER_MAX)]
+
+HASH_BYTES = 32
+"""What stands in the payload for a body that did not travel."""
 
 
 class WireCheckpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -21,7 +38,7 @@ class WireCheckpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     mesh: MeshId
     hash: Digest
-    signature: Annotated[bytes, msgspec.Meta(min_length=64, max_length=64)]
+    signature: Signature
 
 
 class EntriesHeader(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="t", tag="entries"):
@@ -29,17 +46,24 @@ class EntriesHeader(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag
 
     node: NodeId
     epoch: Epoch
-    first: Annotated[int, msgspec.Meta(ge=1, le=SAFE_INTEGER_MAX)] = msgspec.field(name="from")
-    sizes: Sizes
+    first: First = msgspec.field(name="from")
+    ask: Ask
+    sizes: Annotated[Sizes, msgspec.Meta(min_length=1, max_length=ENTRIES_MAX)]
+    """Bytes of each header and body; a body of null is there as its SHA-256."""
     checkpoint: WireCheckpoint
 
 
-def split_page(node: NodeId, page: Page) -> tuple[EntriesHeader, bytes]:
+Header = Hello | Have | Want | EntriesHeader | Seen | Credit | Ping | Pong | Bye
+"""What the JSON of a frame can be."""
+
+
+def split_page(frame: Entries) -> tuple[EntriesHeader, bytes]:
     """Header and payload for a page.
 
     Raises TooLarge when it does not fit into a frame, BrokenChain when it is empty or has holes,
     BadCheckpoint when it does not end in its checkpoint.
     """
+    node, page = frame.node, frame.page
     entries, checkpoint = page.entries, page.checkpoint
     if len(entries) > ENTRIES_MAX:
         raise TooLarge(f"a page of {len(entries)} entries does not fit into a frame")
@@ -52,30 +76,45 @@ def split_page(node: NodeId, page: Page) -> tuple[EntriesHeader, bytes]:
         node=node,
         epoch=page.epoch,
         first=first,
-        sizes=tuple((len(entry.header), len(entry.body)) for entry in entries),
+        ask=frame.ask,
+        sizes=tuple(_sizes(entry) for entry in entries),
         checkpoint=WireCheckpoint(checkpoint.mesh, checkpoint.hash, checkpoint.signature),
     )
-    if _payload_bytes(header) > PAYLOAD_BYTES_MAX:
+    if payload_bytes(header.sizes) > PAYLOAD_BYTES_MAX:
         raise TooLarge(f"a page of more than {PAYLOAD_BYTES_MAX} bytes does not fit into a frame")
-    return header, b"".join(part for entry in entries for part in (entry.header, entry.body))
+    return header, b"".join(part for entry in entries for part in _parts(entry))
 
 
-def join_page(header: EntriesHeader, payload: memoryview) -> Page:
-    """The page of a decoded header and its payload. Raises BadFrame unless the sizes add up."""
-    if _payload_bytes(header) != len(payload):
+def join_page(header: EntriesHeader, payload: memoryview) -> Entries:
+    """The frame of a decoded header and its payload. Raises BadFrame unless the sizes add up."""
+    if payload_bytes(header.sizes) != len(payload):
         raise BadFrame("the sizes of an entries frame do not add up to its payload")
-    entries: list[Entry] = []
+    entries: list[Entry | Stub] = []
     at = 0
     for place, (header_size, body_size) in enumerate(header.sizes):
-        middle, end = at + header_size, at + header_size + body_size
-        entries.append(
-            Entry(Seq(header.first + place), bytes(payload[at:middle]), bytes(payload[middle:end]))
-        )
+        middle = at + header_size
+        end = middle + (HASH_BYTES if body_size is None else body_size)
+        made = Entry if body_size is not None else Stub
+        entries.append(made(Seq(header.first + place), bytes(payload[at:middle]), bytes(payload[middle:end])))
         at = end
     sent = header.checkpoint
     checkpoint = Checkpoint(sent.mesh, header.node, header.epoch, entries[-1].seq, sent.hash, sent.signature)
-    return Page(header.epoch, tuple(entries), checkpoint)
+    return Entries(header.node, Excerpt(header.epoch, tuple(entries), checkpoint), header.ask)
 
 
-def _payload_bytes(header: EntriesHeader) -> int:
-    return sum(header_size + body_size for header_size, body_size in header.sizes)
+def page_bytes(page: Excerpt) -> int:
+    """What a page takes of a link's credit: the payload of its frame."""
+    return sum(len(part) for entry in page.entries for part in _parts(entry))
+
+
+def payload_bytes(sizes: Sizes) -> int:
+    """The payload of a frame with these sizes."""
+    return sum(head + (HASH_BYTES if body is None else body) for head, body in sizes)
+
+
+def _sizes(entry: Entry | Stub) -> tuple[int, int | None]:
+    return len(entry.header), len(entry.body) if isinstance(entry, Entry) else None
+
+
+def _parts(entry: Entry | Stub) -> tuple[bytes, bytes]:
+    return entry.header, entry.body if isinstance(entry, Entry) else entry.body_hash

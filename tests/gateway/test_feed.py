@@ -1,4 +1,4 @@
-"""The tail of the own outbox in memory: whole pages, bounded, and whoever waits is woken."""
+"""The tail of the own outbox in memory: whole pages, bounded, and merged for whoever is behind."""
 
 import asyncio
 
@@ -27,16 +27,15 @@ def test_a_reader_gets_the_pages_after_its_position() -> None:
     for each in pages:
         feed.push(each)
     assert feed.head.seq == 8
-    assert feed.after(3) == pages
-    assert feed.after(4) == pages[1:]
-    assert feed.after(7) == pages[2:]
-    assert feed.after(8) == []
+    assert feed.after(3) == page(4, 8)
+    assert feed.after(4) == page(5, 8)
+    assert feed.after(7) == page(8, 8)
+    assert feed.after(8) is None
 
 
 def test_what_is_not_in_memory_whole_must_be_read_from_disk() -> None:
     feed = starting_at(3)
-    assert feed.after(3) == []
-    assert feed.after(2) is None
+    assert feed.after(3) is None
     feed.push(page(4, 6))
     assert feed.after(2) is None
     assert feed.after(5) is None
@@ -51,10 +50,26 @@ def test_the_memory_is_bounded_but_holds_one_page_of_any_size(monkeypatch: pytes
     assert feed.after(0) is not None
     feed.push(page(3, 3, 1))
     assert feed.after(0) is None
-    assert feed.after(1) == [page(2, 2, 40), page(3, 3, 1)]
+    assert [entry.seq for entry in feed.after(1).entries] == [2, 3]
     feed.push(page(4, 4, 500))
-    assert feed.after(3) == [page(4, 4, 500)]
+    assert feed.after(3) == page(4, 4, 500)
     assert feed.after(2) is None
+
+
+def test_many_small_pages_leave_as_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feed_module, "PAGE_ENTRIES_MAX", 10)
+    monkeypatch.setattr(feed_module, "PAGE_BYTES_MAX", 1_000)
+    feed = starting_at(0)
+    for seq in range(1, 26):
+        feed.push(page(seq, seq))
+    assert [feed.after(seq).checkpoint.seq for seq in (0, 10, 20)] == [10, 20, 25]
+    feed.push(page(26, 26, 999))
+    assert feed.after(24) == Page(
+        EPOCH, (*page(25, 25).entries, *page(26, 26, 999).entries), page(26, 26).checkpoint
+    )
+    feed.push(page(27, 27, 1_001))
+    assert feed.after(25) == page(26, 26, 999)
+    assert feed.after(26) == page(27, 27, 1_001)
 
 
 async def test_a_reader_at_the_end_is_woken_by_the_next_page() -> None:

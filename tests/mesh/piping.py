@@ -9,7 +9,7 @@ from websockets.exceptions import ConnectionClosed
 
 from gateway.links.peering import PATHS
 from gateway.wire.codec import decode, encode
-from gateway.wire.frames import VERSION, VERSIONS, Bye, Frame, Have, Hello, Want
+from gateway.wire.frames import VERSION, VERSIONS, Bye, Credit, Filter, Frame, Have, Hello, Stock, Want
 from gateway.wire.limits import FRAME_BYTES_MAX
 from outbox.chain import Head, genesis
 from outbox.ids import Epoch, MeshId, NodeId
@@ -43,17 +43,18 @@ async def open_socket(peer: Newcomer, room: str, host: str = "vps") -> AsyncIter
 
 
 @asynccontextmanager
-async def open_pipe(peer: Newcomer, host: str = "vps") -> AsyncIterator["Pipe"]:
+async def open_pipe(peer: Newcomer, host: str = "vps", version: int = VERSION) -> AsyncIterator["Pipe"]:
     """The same for a link."""
     async with open_socket(peer, "pipe", host) as socket:
-        yield Pipe(socket, peer)
+        yield Pipe(socket, peer, version)
 
 
 class Pipe:
     """The peer's end of a link, and its own outbox."""
 
-    def __init__(self, socket: ClientConnection, peer: Newcomer) -> None:
+    def __init__(self, socket: ClientConnection, peer: Newcomer, version: int = VERSION) -> None:
         self.socket = socket
+        self.version = version
         self.peer = peer
         self.mesh: MeshId = peer.pin.mesh
         self.node = NodeId(peer.name)
@@ -65,19 +66,26 @@ class Pipe:
 
     async def send(self, *frames: Frame | bytes | str) -> None:
         for frame in frames:
-            await self.socket.send(frame if isinstance(frame, bytes | str) else encode(frame))
+            await self.socket.send(self._message(frame))
 
-    async def greet(self, host: str = "vps") -> None:
+    def _message(self, frame: Frame | bytes | str) -> bytes | str:
+        return frame if isinstance(frame, bytes | str) else encode(frame, self.version)
+
+    async def greet(self, host: str = "vps", credit: int = 2**20) -> None:
         """Behave until the link is up."""
-        hello = Hello(VERSION, VERSIONS, self.node, self.mesh, 0)
-        have = Have(self.node, self.epoch, 0, self.genesis.hash)
-        await self.send(hello, have, Want(NodeId(host), None, 0))
+        versions = tuple(version for version in VERSIONS if version <= self.version)
+        hello = Hello(self.version, versions, self.node, self.mesh, 0)
+        have = Have((Stock(self.node, self.epoch, 1, 0, self.genesis.hash),))
+        await self.send(hello, have, Want(NodeId(host), None, 0, Filter.ALL))
+        if self.version > 1:
+            await self.send(Credit(credit))
+            await self.next(Credit)
 
     async def next(self, kind: type[Frame]) -> Frame:
         """The next frame of that kind."""
         async with asyncio.timeout(CLOSED_WITHIN_S):
             while True:
-                frame = decode(bytes(await self.socket.recv()))
+                frame = decode(bytes(await self.socket.recv()), self.version)
                 if isinstance(frame, kind):
                     return frame
 
@@ -88,7 +96,7 @@ class Pipe:
             try:
                 while True:
                     message = await self.socket.recv()
-                    frame = decode(message if isinstance(message, bytes) else message.encode())
+                    frame = decode(message if isinstance(message, bytes) else message.encode(), self.version)
                     said = frame if isinstance(frame, Bye) else said
             except ConnectionClosed as closed:
                 return said, closed.rcvd.code if closed.rcvd is not None else 1006

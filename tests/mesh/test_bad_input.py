@@ -14,11 +14,14 @@ from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 
 from gateway.judging.witness import Witness
-from gateway.wire.frames import VERSION, VERSIONS, Entries, Hello, Ping, Seen, Want
-from gateway.wire.limits import FRAME_BYTES_MAX
+from gateway.links.limits import OFFERS_MAX
+from gateway.wire.codec import encode
+from gateway.wire.frames import VERSION, VERSIONS, Entries, Filter, Have, Hello, Ping, Seen, Stock, Want
+from gateway.wire.limits import FRAME_BYTES_MAX, HAVE_STREAMS_MAX
 from outbox.chain import Checkpoint, Entry, Head, Page, extend, genesis, sign_checkpoint
 from outbox.envelope import Event, encode_header, header_of
 from outbox.ids import AgentId, MeshId, NodeId, Seq, make_event_id
+from outbox.readership import whole
 from tests.mesh.acting import at_work, rest, talk
 from tests.mesh.judging import faults
 from tests.mesh.knocking import Newcomer, door_of
@@ -61,6 +64,23 @@ def hello(pipe: Pipe, **other: object) -> Hello:
     return Hello(**{**fields, **other})  # type: ignore[arg-type]
 
 
+OLD_HAVE = Have((Stock(LAB, EPOCH, 1, 0, bytes(32)),))
+
+
+def _many_streams() -> list[Have]:
+    frames = OFFERS_MAX // HAVE_STREAMS_MAX + 1
+    return [
+        Have(
+            tuple(
+                Stock(NodeId(f"s{frame}-{number}"), EPOCH, 1, 0, bytes(32))
+                for number in range(HAVE_STREAMS_MAX)
+            ),
+            more=True,
+        )
+        for frame in range(frames)
+    ]
+
+
 FIRST: dict[str, tuple[Frames, str]] = {
     "nothing readable": (lambda _: [b"\xff" * 40], "bad_frame"),
     "empty": (lambda _: [b""], "bad_frame"),
@@ -76,6 +96,12 @@ FIRST: dict[str, tuple[Frames, str]] = {
     "hello twice": (lambda pipe: [hello(pipe), hello(pipe)], "bad_frame"),
     "want twice": (lambda pipe: [hello(pipe), Want(VPS, None, 0), Want(VPS, None, 0)], "bad_frame"),
     "want of another outbox": (lambda pipe: [hello(pipe), Want(NodeId("mbp"), None, 0)], "bad_frame"),
+    "an old number": (
+        lambda pipe: [hello(pipe), Want(VPS, None, 0, Filter.ALL, 2), Want(VPS, None, 0, Filter.MINE, 1)],
+        "bad_frame",
+    ),
+    "a frame of version 1": (lambda pipe: [hello(pipe), encode(OLD_HAVE, 1)], "bad_frame"),
+    "more streams than there can be": (lambda pipe: [hello(pipe), *_many_streams()], "too_many_streams"),
     "a foreign epoch": (lambda pipe: [hello(pipe), Want(VPS, EPOCH, 1)], "foreign_epoch"),
 }
 
@@ -152,10 +178,10 @@ async def test_pages_that_do_not_follow_or_are_not_signed_end_the_link(
     forged = Page(EPOCH, good.entries, Checkpoint(check.mesh, LAB, EPOCH, check.seq, check.hash, b"s" * 64))
     altered = Page(EPOCH, (Entry(Seq(1), good.entries[0].header, b"{}"),), check)
     cases = {
-        "forged": (Entries(LAB, forged), "bad_checkpoint"),
-        "altered": (Entries(LAB, altered), "stream_refused"),
-        "gap": (Entries(LAB, gap), "stream_refused"),
-        "of another node": (Entries(NodeId("mbp"), _as_of(good, "mbp")), "bad_frame"),
+        "forged": (Entries(LAB, whole(forged)), "bad_checkpoint"),
+        "altered": (Entries(LAB, whole(altered)), "stream_refused"),
+        "gap": (Entries(LAB, whole(gap)), "stream_refused"),
+        "of another node": (Entries(NodeId("mbp"), whole(_as_of(good, "mbp"))), "bad_frame"),
     }
     for name, (entries, code) in cases.items():
         async with open_pipe(lab) as pipe:
@@ -215,7 +241,7 @@ async def test_well_chained_nonsense_is_kept_aside_and_the_cursor_moves_on(
     nonsense = page(lab, list(ODD_EVENTS.values()))
     async with open_pipe(lab) as pipe:
         await pipe.greet()
-        await pipe.send(Entries(LAB, nonsense))
+        await pipe.send(Entries(LAB, whole(nonsense)))
         seen = await pipe.next(Seen)
     assert isinstance(seen, Seen)
     assert seen.seq == len(ODD_EVENTS)

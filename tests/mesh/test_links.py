@@ -5,7 +5,8 @@ import asyncio
 import pytest
 
 from gateway.judging.witness import Witness
-from gateway.wire.frames import Bye, Have
+from gateway.wire.frames import Bye, Entries, Have, Ping
+from outbox.chain import Entry
 from tests.mesh.acting import at_work, rest, talk
 from tests.mesh.judging import faults
 from tests.mesh.knocking import Newcomer, door_of
@@ -79,3 +80,21 @@ async def test_a_stopped_peer_goes_on_where_it_was(pair: tuple[Node, Node]) -> N
     async with at_work(witness, (mbp, "bob"), (vps, "ada")):
         await rest(pair, 30)
     assert faults(pair, witness.account()) == []
+
+
+async def test_a_peer_of_version_1_is_served_whole_pages_and_read(
+    pair: tuple[Node, Node], double: Newcomer
+) -> None:
+    """It knows one outbox a side, no credit and no filters; what it does not know it is not sent."""
+    vps, mbp = pair
+    mbp.kill()
+    await talk(vps, "ada", "bob", 3, Witness())
+    async with open_pipe(double, version=1) as pipe:
+        await pipe.greet()
+        assert isinstance(await pipe.next(Have), Have)
+        pages = await pipe.next(Entries)
+        assert isinstance(pages, Entries)
+        assert len(pages.page.entries) >= 3
+        assert all(isinstance(entry, Entry) for entry in pages.page.entries)
+        wanted = await pipe.next(Ping)
+        assert isinstance(wanted, Ping)

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from auth.errors import NodeMismatch
-from auth.keys import PublicKey
 from gateway.courier.limits import CourierLimits
 from gateway.door import PIPE_ROOM, check_member
 from gateway.endpoints.turn_sockets import TurnSockets
@@ -28,13 +27,15 @@ from gateway.harness.sim.room import SimRooms, Stored
 from gateway.harness.sim.signing import Keys
 from gateway.harness.sim.wire import WireEnd
 from gateway.limits import HEAD_EVERY_S
-from gateway.links.link import Link, Local
+from gateway.links.link import Link
+from gateway.links.local import Local
 from gateway.links.reach import Reach
 from gateway.links.registry import Registry
 from gateway.links.socket import DialledSocket
 from gateway.outlets import GatewayOutlets
 from gateway.runtime import Runtime
 from gateway.tokens import TokenTable
+from outbox.chain import Verify
 from outbox.errors import NotFound
 from outbox.ids import NodeId
 from outbox.records import Identity
@@ -95,6 +96,7 @@ class SimGateway:
         self.on_exit: Callable[[BaseException | None], None] = lambda _error: None
         """The process ended by itself."""
         self._network = network
+        self._local: Local
         self._tasks: asyncio.TaskGroup | None = None
 
     def start(self) -> None:
@@ -108,8 +110,8 @@ class SimGateway:
         identity = home.identity
         self.rooms = rooms = SimRooms(identity, home.keys, clock, home.stored)
         self.runtime = runtime = Runtime(home.disk, self._engine, rooms.view(), clock)
-        local = Local(identity, runtime, home.disk, clock)
-        self.registry = registry = Registry(identity.node, clock)
+        self._local = local = Local(identity, runtime, home.disk, clock, self._key_of)
+        self.registry = registry = Registry(local)
         reach = Reach((f"http://{self.name}",) if home.reachable else (), None, loopback=False)
         peering = SimPeering(local, registry, rooms, reach, network=self._network, party=self, keys=home.keys)
         runtime.outlets = GatewayOutlets(self.turns, registry, rooms, cast("TokenTable", _NoTokens()))
@@ -117,6 +119,7 @@ class SimGateway:
         for node, head in home.disk.cursors().items():
             rooms.cursor_moved(node, head)
         rooms.watch(runtime.see)
+        rooms.watch(registry.see)
         rooms.watch(peering.see)
         self._network.join(self)
         async with asyncio.TaskGroup() as tasks:
@@ -124,6 +127,7 @@ class SimGateway:
             tasks.create_task(runtime.run())
             tasks.create_task(rooms.publish_cursors(lambda: runtime.feed.head))
             tasks.create_task(self._publish_head(reach, runtime.feed))
+            tasks.create_task(registry.run())
             tasks.create_task(peering.run())
             for resident in self.residents:
                 tasks.create_task(resident(self))
@@ -163,10 +167,12 @@ class SimGateway:
             self.registry.closed(node, channel)
 
     async def _link(self, peer: Any, end: WireEnd) -> None:
-        key = cast("PublicKey", self.home.keys.key(peer))
-        local = Local(self.home.identity, self.runtime, self.home.disk, self.home.clock)
         socket = DialledSocket(cast("Any", end))
-        await self.registry.run_link(Link(local, peer, key.verify, socket, dialled=False))
+        verify = self.home.keys.key(peer).verify
+        await self.registry.run_link(Link(self._local, peer, verify, socket, dialled=False))
+
+    def _key_of(self, node: NodeId) -> Verify | None:
+        return self.home.keys.key(node).verify if self.runtime.view.node(node) is not None else None
 
     def _engine(self, view: View, now: Now) -> Engine:
         home = self.home

@@ -20,11 +20,12 @@ from gateway.harness.sim.network import Network
 from gateway.harness.sim.signing import Keys
 from gateway.harness.sim.wire import WireEnd
 from gateway.wire.codec import decode, encode
-from gateway.wire.frames import VERSION, VERSIONS, Entries, Have, Hello, Want
+from gateway.wire.frames import VERSION, VERSIONS, Entries, Have, Hello, Stock, Want
 from outbox.chain import Entry, Head, Page, extend, genesis, sign_checkpoint
 from outbox.envelope import Ack, DeadLetter, Event, encode_event, encode_header, encode_payload, header_of
 from outbox.ids import AgentId, Epoch, EventId, NodeId, Seq, make_event_id
 from outbox.kinds import AckStatus, Kind, Outcome
+from outbox.readership import whole
 
 LIAR = "zed"
 """The last name of all: it wins no tie by it."""
@@ -74,6 +75,8 @@ class Liar:
         self.targets = targets
         self.victims = victims
         self.pages: list[Page] = []
+        self.ask = 1
+        """Number of the want that the target follows."""
         self.told = 0
         """Lies that went out."""
         self.plain: list[tuple[Seq, NodeId]] = []
@@ -110,26 +113,27 @@ class Liar:
                 continue  # thrown out, or out of reach
 
     async def _talk(self, end: WireEnd, target: NodeId) -> None:
-        after = await self._greet(end, target)
+        want = await self._greet(end, target)
+        self.ask = want.ask
         for page in self.pages:
-            if page.checkpoint.seq > after:
-                await end.send(encode(Entries(self.node, page)))
+            if page.checkpoint.seq > want.after:
+                await end.send(self.wire(page))
         for _ in range(self.dice.between(1, 3)):
             self.told += 1
             await end.send(self.dice.among(_LIES)(self, target))
         while True:
             await end.recv()
 
-    async def _greet(self, end: WireEnd, target: NodeId) -> int:
+    async def _greet(self, end: WireEnd, target: NodeId) -> Want:
         head = self.head
         now_ms = START_MS + self.loop.timeline.now_us // 1000
         await end.send(encode(Hello(VERSION, VERSIONS, self.node, self.keys.mesh, now_ms)))
-        await end.send(encode(Have(self.node, head.epoch, head.seq, head.hash)))
+        await end.send(encode(Have((Stock(self.node, head.epoch, 1, head.seq, head.hash),))))
         await end.send(encode(Want(target, None, 0)))
         while True:
             frame = decode(await end.recv())
             if isinstance(frame, Want):
-                return frame.after
+                return frame
 
     # --- making pages
 
@@ -161,7 +165,11 @@ class Liar:
         """Put an event into the own chain and send it."""
         page = self.page(event, target, self.head, header=header)
         self.pages.append(page)
-        return encode(Entries(self.node, page))
+        return self.wire(page)
+
+    def wire(self, page: Page, node: NodeId | None = None) -> bytes:
+        """A page as a frame, said to be of its own outbox or of somebody else's."""
+        return encode(Entries(node or self.node, whole(page), self.ask))
 
     def victim(self, target: NodeId) -> Victim | None:
         """An event that the target has to do with."""
@@ -227,33 +235,29 @@ def _notice(liar: Liar, target: NodeId, kind: Kind, about: EventId, payload: msg
 
 def _bad_signature(liar: Liar, target: NodeId) -> bytes:
     page = liar.page(liar.event(target), target, liar.head)
-    return encode(
-        Entries(liar.node, replace(page, checkpoint=replace(page.checkpoint, signature=b"\x00" * 64)))
-    )
+    return liar.wire(replace(page, checkpoint=replace(page.checkpoint, signature=b"\x00" * 64)))
 
 
 def _hole(liar: Liar, target: NodeId) -> bytes:
-    return encode(Entries(liar.node, liar.page(liar.event(target), target, _further(liar.head))))
+    return liar.wire(liar.page(liar.event(target), target, _further(liar.head)))
 
 
 def _other_past(liar: Liar, target: NodeId) -> bytes:
     """Follows on by number, not by hash."""
-    return encode(
-        Entries(liar.node, liar.page(liar.event(target), target, replace(liar.head, hash=b"\x01" * 32)))
-    )
+    return liar.wire(liar.page(liar.event(target), target, replace(liar.head, hash=b"\x01" * 32)))
 
 
 def _foreign_stream(liar: Liar, target: NodeId) -> bytes:
     page = liar.page(liar.event(target), target, liar.head)
     other = liar.dice.among(liar.targets)
-    return encode(Entries(other, replace(page, checkpoint=replace(page.checkpoint, node=other))))
+    return liar.wire(replace(page, checkpoint=replace(page.checkpoint, node=other)), other)
 
 
 def _replayed(liar: Liar, target: NodeId) -> bytes:
     """Honest in itself, and old."""
     if not liar.pages:
         return _hole(liar, target)
-    return encode(Entries(liar.node, liar.dice.among(liar.pages)))
+    return liar.wire(liar.dice.among(liar.pages))
 
 
 def _garbage(liar: Liar, target: NodeId) -> bytes:  # noqa: ARG001 - a lie like the others

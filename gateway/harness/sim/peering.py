@@ -15,7 +15,7 @@ from auth.keys import PublicKey
 from gateway.harness.sim.network import Network
 from gateway.harness.sim.signing import Keys
 from gateway.harness.sim.wire import Party, WireEnd
-from gateway.links.link import Local
+from gateway.links.local import Local
 from gateway.links.peering import Contact, Peering
 from gateway.links.reach import Reach
 from gateway.links.registry import Registry

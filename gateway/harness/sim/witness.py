@@ -8,7 +8,6 @@ from collections.abc import Mapping
 
 from gateway.door import PIPE_ROOM
 from gateway.engine.effects import Handed, Sent
-from gateway.engine.tick import names
 from gateway.harness.sim.chronicle import Chronicle
 from gateway.harness.sim.disk import Disk
 from gateway.harness.sim.findings import Finding, Promise
@@ -20,6 +19,7 @@ from outbox.chain import Entry, Head
 from outbox.envelope import Ack, Event, decode_event, decode_header, decode_payload
 from outbox.ids import EventId, NodeId
 from outbox.kinds import AckStatus, Kind
+from outbox.readership import names
 from outbox.records import TurnState
 
 _FRAMES_WATCHED = (b'"t":"entries"', b'"t":"seen"', b'"t":"bye"')
@@ -145,7 +145,7 @@ class Witness:
         if disk.head().seq < last:
             self.find(Promise.ACCEPTED_IS_DURABLE, f"{node} showed entry {last} before it was committed")
         for entry in frame.page.entries:
-            if entry.seq > known:
+            if entry.seq > known and isinstance(entry, Entry):
                 self._entry(node, disk, entry)
 
     def _entry(self, node: str, disk: Disk, entry: Entry) -> None:

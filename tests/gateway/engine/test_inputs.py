@@ -18,6 +18,7 @@ from gateway.engine.inputs import (
     Nack,
     Now,
     PageRead,
+    RelayCaught,
     RemoveAgent,
     Renew,
     Reply,
@@ -25,21 +26,25 @@ from gateway.engine.inputs import (
     RevokeInvite,
     Send,
     Settle,
+    StreamFlows,
     StreamHead,
+    StreamStalled,
     Subscribe,
     Unsubscribe,
     Upgrade,
     ViewChanged,
 )
-from outbox.chain import Checkpoint, Entry, Page
+from outbox.chain import Checkpoint, Entry, Excerpt, Stub
 from outbox.ids import Epoch, EventId
 from outbox.kinds import Outcome
 from stateroom.view import CursorsView, NodeView, OwnerView, View
 
 EVENT = EventId("evt_" + "0" * 32)
 EPOCH = Epoch("000001-0123456789ab")
-PAGE = Page(
-    EPOCH, (Entry(1, b"{}", b"\x00\xff{"),), Checkpoint("mesh", "x", EPOCH, 1, b"\x01" * 32, b"\xfe" * 64)
+PAGE = Excerpt(
+    EPOCH,
+    (Entry(1, b"{}", b"\x00\xff{"), Stub(2, b"{}", b"\x02" * 32)),
+    Checkpoint("mesh", "x", EPOCH, 2, b"\x01" * 32, b"\xfe" * 64),
 )
 VIEW = View(
     version=3,
@@ -59,7 +64,10 @@ SAMPLES = [
     Unsubscribe("s"),
     AddAgent(8, "ann", b"\xff" * 32),
     RemoveAgent(9, "ann"),
-    PageRead("x", PAGE),
+    PageRead("x", PAGE, relay="y", link=3, size=9),
+    RelayCaught("x", "y", "bad_checkpoint", "not signed"),
+    StreamStalled("x", "y"),
+    StreamFlows("x"),
     LinkUp("x", (StreamHead("y", EPOCH, 4),)),
     LinkDown("x"),
     ClockMeasured("x", -1_500, 20),
@@ -88,7 +96,17 @@ def test_an_input_comes_back_as_it_went(sample: Input) -> None:
 
 def test_what_somebody_waits_for_has_a_number() -> None:
     others = set(get_args(Input)) - set(get_args(Request))
-    assert others == {Unsubscribe, PageRead, LinkUp, LinkDown, ClockMeasured, ViewChanged}
+    assert others == {
+        Unsubscribe,
+        PageRead,
+        RelayCaught,
+        StreamStalled,
+        StreamFlows,
+        LinkUp,
+        LinkDown,
+        ClockMeasured,
+        ViewChanged,
+    }
     assert all("req" in request.__struct_fields__ for request in get_args(Request))
 
 

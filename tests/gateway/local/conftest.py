@@ -30,7 +30,7 @@ from gateway.endpoints.local import local_app
 from gateway.endpoints.turn_sockets import TurnSockets
 from gateway.engine import Engine
 from gateway.engine.effects import AgentChanged, CursorMoved, Handed, Invited, StreamBroken
-from gateway.engine.inputs import Now
+from gateway.engine.inputs import Now, PageRead
 from gateway.engine.policy import Policy
 from gateway.home import Home
 from gateway.runtime import Runtime
@@ -163,6 +163,12 @@ class LocalNode:
 
     def stream_broken(self, broken: StreamBroken) -> None:
         raise AssertionError(broken)
+
+    def grown(self, stream: NodeId) -> None:
+        """Nobody reads."""
+
+    def page_done(self, read: PageRead) -> None:
+        raise AssertionError(read)
 
     def agent_changed(self, changed: AgentChanged) -> None:
         self.see()

@@ -4,31 +4,71 @@ from hashlib import sha256
 
 import pytest
 
-from gateway.wire.frames import Bye, Entries, Frame, Have, Hello, Ping, Pong, Seen, Want
-from outbox.chain import Checkpoint, Entry, Page
+from gateway.wire.frames import (
+    Bye,
+    Credit,
+    Entries,
+    Filter,
+    Frame,
+    Have,
+    Hello,
+    Ping,
+    Pong,
+    Seen,
+    Stock,
+    Want,
+)
+from outbox.chain import Checkpoint, Entry, Excerpt, Stub
 from outbox.ids import Epoch, MeshId, NodeId, Seq
 
 MESH, NODE, EPOCH = MeshId("m" * 43), NodeId("vps"), Epoch("000001-0123456789ab")
 
 
-def make_page(first: int, *parts: tuple[bytes, bytes]) -> Page:
+def make_page(first: int, *parts: tuple[bytes, bytes]) -> Excerpt:
     entries = tuple(Entry(Seq(first + place), header, body) for place, (header, body) in enumerate(parts))
     digest = sha256(b"head").digest()
-    return Page(EPOCH, entries, Checkpoint(MESH, NODE, EPOCH, entries[-1].seq, digest, digest + digest))
+    return Excerpt(EPOCH, entries, Checkpoint(MESH, NODE, EPOCH, entries[-1].seq, digest, digest + digest))
 
 
 @pytest.fixture
-def page() -> Page:
+def page() -> Excerpt:
     return make_page(41, (b'{"eventId":"x"}', b'{"v":1,"text":"na\xc3\xafve"}'), (b"{}", b""))
 
 
 @pytest.fixture
-def frames(page: Page) -> dict[str, Frame]:
-    """One of each frame, by name."""
+def frames() -> dict[str, Frame]:
+    """One of each frame of today, by name."""
+    digest = sha256(b"head").digest()
+    copied = make_page(41, (b"{}", b"body"), (b'{"to":["lab"]}', b"")).entries
+    stubbed = (copied[0], Stub(Seq(42), copied[1].header, digest))
+    checkpoint = Checkpoint(MESH, NodeId("mbp"), EPOCH, Seq(42), digest, digest + digest)
+    stocks = (
+        Stock(NODE, EPOCH, 1, 42, digest, signature=digest + digest),
+        Stock(NodeId("mbp"), EPOCH, 7, 9, digest, complete=False),
+    )
+    return {
+        "hello": Hello(2, (1, 2), NODE, MESH, 1_795_000_000_000),
+        "have": Have(stocks),
+        "have-more": Have((), more=True),
+        "want": Want(NODE, EPOCH, 40, Filter.MINE, 3),
+        "want-beginning": Want(NODE, None, 0),
+        "want-none": Want(NODE, None, 0, Filter.NONE, 4),
+        "entries": Entries(NodeId("mbp"), Excerpt(EPOCH, stubbed, checkpoint), 7),
+        "seen": Seen(NODE, EPOCH, 42),
+        "credit": Credit(524_288),
+        "ping": Ping(123_456),
+        "pong": Pong(123_456, 1_795_000_000_123),
+        "bye": Bye("version", "update the older gateway"),
+    }
+
+
+@pytest.fixture
+def frames1(page: Excerpt) -> dict[str, Frame]:
+    """One of each frame of version 1, by name."""
     digest = sha256(b"head").digest()
     return {
         "hello": Hello(1, (1,), NODE, MESH, 1_795_000_000_000),
-        "have": Have(NODE, EPOCH, 42, digest),
+        "have": Have((Stock(NODE, EPOCH, 1, 42, digest),)),
         "want": Want(NODE, EPOCH, 40),
         "want-beginning": Want(NODE, None, 0),
         "entries": Entries(NODE, page),

@@ -1,6 +1,6 @@
 import pytest
 
-from gateway.wire.frames import VERSION, VERSIONS, Have, common_version
+from gateway.wire.frames import VERSION, VERSIONS, Stock, common_version
 from outbox.chain import Head
 from outbox.ids import Epoch, NodeId
 
@@ -10,6 +10,7 @@ from outbox.ids import Epoch, NodeId
     [
         ((VERSION,), VERSION),
         ((VERSION, VERSION + 1), VERSION),
+        ((VERSION - 1,), VERSION - 1),
         ((VERSION + 1,), None),
         ((VERSION + 7,), None),
     ],
@@ -22,6 +23,6 @@ def test_the_own_version_is_understood() -> None:
     assert max(VERSIONS) == VERSION
 
 
-def test_a_have_is_a_head() -> None:
-    have = Have(NodeId("vps"), Epoch("000001-0123456789ab"), 7, b"\x01" * 32)
-    assert have.head == Head(have.epoch, 7, have.hash)
+def test_a_stock_ends_in_a_head() -> None:
+    stock = Stock(NodeId("vps"), Epoch("000001-0123456789ab"), 1, 7, b"\x01" * 32)
+    assert stock.head == Head(stock.epoch, 7, stock.hash)

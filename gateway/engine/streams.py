@@ -1,0 +1,108 @@
+"""Following a stream: does a page go on where we stand, is all in it that we want, who is to blame if not.
+
+The chain says what the writer wrote; its checkpoint's signature was verified before the tick. So a page that
+does not follow on is the fault of whoever brought it: of a relay if it came over one, else of the writer.
+What an event in a page does is in ``gateway.engine.receiver``.
+"""
+
+from enum import StrEnum
+from typing import NamedTuple
+
+from gateway.engine import receiver
+from gateway.engine.effects import CaughtUp, CursorMoved, StreamBroken
+from gateway.engine.inputs import PageRead, RelayCaught, StreamFlows, StreamStalled
+from gateway.engine.residents import Residents
+from gateway.engine.tick import Place, Tick
+from gateway.engine.turns import Turns
+from outbox.chain import Checkpoint, Entry, Excerpt, Head, follow
+from outbox.chain import genesis as genesis_of
+from outbox.errors import BodyWithheld, BrokenChain, ForeignEpoch
+from outbox.ids import NodeId
+from outbox.readership import withheld
+
+RELAY_TAMPERED = "relay_tampered"
+STALLED = "stream_stalled"
+
+
+class Verdict(StrEnum):
+    """What a page is to a reader."""
+
+    FOLLOWS = "follows"
+    READ_BEFORE = "read_before"
+    FOREIGN_EPOCH = ForeignEpoch.code
+    BROKEN = BrokenChain.code
+    WITHHELD = BodyWithheld.code
+
+
+class Judgement(NamedTuple):
+    """A verdict and what it says."""
+
+    verdict: Verdict
+    head: Head
+    """Where the reader stands afterwards."""
+    entries: tuple[Entry, ...] = ()
+    """What is new, as far as its bodies came."""
+    why: str = ""
+
+
+def judge(start: Head, page: Excerpt, reader: NodeId) -> Judgement:
+    """What a page is to a reader that stands at ``start``."""
+    if page.epoch != start.epoch:
+        why = f"the page is of epoch {page.epoch}, the reader stands in {start.epoch}"
+        return Judgement(Verdict.FOREIGN_EPOCH, start, why=why)
+    if page.checkpoint.seq <= start.seq:
+        return Judgement(Verdict.READ_BEFORE, start)
+    new = tuple(entry for entry in page.entries if entry.seq > start.seq)
+    rest = Excerpt(page.epoch, new, page.checkpoint)
+    try:
+        reached = follow(start, rest)
+    except BrokenChain as error:
+        return Judgement(Verdict.BROKEN, start, why=str(error))
+    missing = withheld(rest, reader)
+    if missing is not None:
+        return Judgement(Verdict.WITHHELD, start, why=f"entry {missing.seq} came without its body")
+    return Judgement(Verdict.FOLLOWS, reached, tuple(entry for entry in new if isinstance(entry, Entry)))
+
+
+def read_page(tick: Tick, residents: Residents, turns: Turns, read: PageRead) -> None:
+    """Handle a page of another node's outbox, or report that it does not follow on."""
+    known = tick.store.cursor(read.node)
+    start = known or genesis_of(tick.identity.mesh, read.node, read.page.epoch)
+    judged = judge(start, read.page, tick.identity.node)
+    if judged.verdict is Verdict.FOLLOWS:
+        for entry in judged.entries:
+            receiver.take_entry(tick, residents, turns, Place(read.node, read.page.epoch, entry))
+        _move(tick, turns, read.node, read.page.checkpoint)
+    elif judged.verdict is not Verdict.READ_BEFORE:
+        tick.effects.append(StreamBroken(read.node, judged.verdict, judged.why, read.relay, read.link))
+        if read.relay is not None:
+            _blame(tick, read.relay, read.node, f"{judged.verdict}: {judged.why}")
+
+
+def _move(tick: Tick, turns: Turns, node: NodeId, reached: Checkpoint) -> None:
+    head = reached.head
+    tick.store.put_cursor(node, head, reached.signature)
+    tick.effects.append(CursorMoved(node, head))
+    if tick.peers.moved(node, head):
+        tick.effects.append(CaughtUp(node))
+        turns.go_on(node, tick.now)
+    else:
+        turns.stream_moved(node, tick.now)
+
+
+def caught(tick: Tick, item: RelayCaught) -> None:
+    """A link has found out by itself that its peer does not pass on what it was given."""
+    _blame(tick, item.relay, item.node, f"{item.code}: {item.what}")
+
+
+def _blame(tick: Tick, relay: NodeId, node: NodeId, why: str) -> None:
+    """The writer of the stream is innocent: its outbox is read over another link."""
+    tick.open_incident(RELAY_TAMPERED, relay, f"outbox of {node}, {why}")
+
+
+def note_stall(tick: Tick, item: StreamStalled | StreamFlows) -> None:
+    """They have more of it, the link is up and nothing moves; or it does again."""
+    if isinstance(item, StreamStalled):
+        tick.open_incident(STALLED, item.node, f"{item.peer} has more of it than comes")
+    else:
+        tick.close_incident(STALLED, item.node)

@@ -1,0 +1,40 @@
+"""What we read over one link: every want has a number, and entries name the want that they follow."""
+
+from gateway.links.limits import ASKS_KEPT
+from gateway.wire.frames import Filter, Want
+from outbox.chain import Head
+from outbox.errors import BadFrame
+from outbox.ids import NodeId
+
+
+class Asking:
+    """The streams that are read, by the number of the want that counts."""
+
+    def __init__(self) -> None:
+        self._current: dict[NodeId, int] = {}
+        self._asked: dict[int, NodeId] = {}
+        """What each want was about, the last ones."""
+        self._last = 0
+
+    def read(self, stream: NodeId, cursor: Head | None, which: Filter) -> Want:
+        """Ask for a stream, from where it stands."""
+        self._last += 1
+        self._current[stream] = self._last
+        self._asked[self._last] = stream
+        if len(self._asked) > ASKS_KEPT:
+            del self._asked[next(iter(self._asked))]
+        if cursor is None:
+            return Want(stream, None, 0, which, self._last)
+        return Want(stream, cursor.epoch, cursor.seq, which, self._last)
+
+    def leave(self, stream: NodeId) -> Want:
+        """Say that a stream is read elsewhere, or later."""
+        self._last += 1
+        del self._current[stream]
+        return Want(stream, None, 0, Filter.NONE, self._last)
+
+    def expects(self, stream: NodeId, ask: int) -> bool:
+        """Whether entries follow the want that counts; late ones do not. Raises BadFrame for forged ones."""
+        if self._asked.get(ask) != stream:
+            raise BadFrame(f"entries of {stream} follow want {ask}, which did not ask for them")
+        return self._current.get(stream) == ask

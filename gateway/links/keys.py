@@ -1,0 +1,27 @@
+"""The keys of members, as the state room knows them now; each is checked once."""
+
+from collections.abc import Callable
+
+from auth.keys import PublicKey
+from gateway.door import admitted_key
+from outbox.chain import Verify
+from outbox.ids import NodeId
+from stateroom.view import View
+
+
+class MemberKeys:
+    """Implements ``KeyOf`` over the view of the moment."""
+
+    def __init__(self, view: Callable[[], View]) -> None:
+        self._view = view
+        self._checked: dict[NodeId, tuple[bytes, PublicKey | None]] = {}
+
+    def __call__(self, node: NodeId, /) -> Verify | None:
+        """How to verify what a node signed; None for one that is not admitted."""
+        found = self._view().node(node)
+        if found is None:
+            return None
+        known = self._checked.get(node)
+        if known is None or known[0] != found.public_key:
+            known = self._checked[node] = (found.public_key, admitted_key(found))
+        return known[1].verify if known[1] is not None else None

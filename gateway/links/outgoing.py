@@ -1,0 +1,62 @@
+"""What one side of a link has to say beside pages: the newest of each kind, so that little ever waits."""
+
+import asyncio
+from collections.abc import Iterable, Iterator
+
+from gateway.wire.frames import Frame, Have, Ping, Pong, Seen, Stock, Want
+from gateway.wire.limits import HAVE_STREAMS_MAX
+from outbox.ids import NodeId
+
+
+class Outgoing:
+    """Frames that wait for the writer of a link. At most one of each kind, wants and stocks one a stream."""
+
+    def __init__(self) -> None:
+        self.pong: Pong | None = None
+        self.ping: Ping | None = None
+        self.seen: Seen | None = None
+        self._wants: dict[NodeId, Want] = {}
+        self._stocks: list[Stock] | None = None
+        self._grown: dict[NodeId, None] = {}
+        self._growth = asyncio.Event()
+
+    def want(self, want: Want) -> None:
+        """Ask for a stream; what was asked before and has not left is worth nothing."""
+        self._wants.pop(want.node, None)
+        self._wants[want.node] = want
+
+    def have(self, stocks: list[Stock]) -> None:
+        """Say what there is."""
+        self._stocks = (self._stocks or []) + stocks
+
+    def grown(self, stream: NodeId) -> None:
+        """There is more of a stream that the peer does not read here."""
+        self._grown[stream] = None
+        self._growth.set()
+
+    async def growth(self) -> list[NodeId]:
+        """Streams that have grown since the last call; waits for one."""
+        await self._growth.wait()
+        self._growth.clear()
+        grown, self._grown = list(self._grown), {}
+        return grown
+
+    def take(self) -> list[Frame]:
+        """Everything that waits, in the order in which it should leave."""
+        frames: list[Frame | None] = [self.pong, self.ping, *_haves(self._stocks)]
+        frames += [*self._wants.values(), self.seen]
+        self.pong = self.ping = self.seen = self._stocks = None
+        self._wants = {}
+        return [frame for frame in frames if frame is not None]
+
+
+def _haves(stocks: Iterable[Stock] | None) -> Iterator[Have]:
+    """As many frames as the list takes; none for None."""
+    if stocks is None:
+        return
+    rest = list(stocks)
+    while True:
+        part, rest = rest[:HAVE_STREAMS_MAX], rest[HAVE_STREAMS_MAX:]
+        yield Have(tuple(part), more=bool(rest))
+        if not rest:
+            return

@@ -1,0 +1,62 @@
+"""What can be read from this node: its own outbox, from memory when it is recent, else from the journal."""
+
+from typing import Protocol
+
+from gateway.feed import Feed
+from gateway.wire.frames import Stock
+from outbox.chain import Head, Page
+from outbox.ids import Epoch, NodeId, Seq
+from outbox.limits import PAGE_BYTES_MAX, PAGE_ENTRIES_MAX
+
+
+class Committed(Protocol):
+    """What is committed in the journal, as links ask for it."""
+
+    def cursor(self, source: NodeId) -> Head | None:
+        """How far another node's outbox was handled."""
+        ...
+
+    def cursors(self) -> dict[NodeId, Head]:
+        """All of them."""
+        ...
+
+    def read(self, after: Head, entries_max: int, bytes_max: int) -> Page | None:
+        """What follows in the own outbox. Raises CursorError branches."""
+        ...
+
+
+class Shelf:
+    """Pages and heads of every stream that this node can bring."""
+
+    def __init__(self, own: NodeId, feed: Feed, reader: Committed) -> None:
+        self._own = own
+        self._feed = feed
+        self._reader = reader
+
+    def stocks(self) -> list[Stock]:
+        """Everything."""
+        return [stock for node in (self._own,) if (stock := self.stock(node)) is not None]
+
+    def stock(self, stream: NodeId) -> Stock | None:
+        """One stream, if it is here."""
+        if stream != self._own:
+            return None
+        head = self._feed.head
+        return Stock(stream, head.epoch, 1, head.seq, head.hash)
+
+    def page(self, stream: NodeId, epoch: Epoch | None, after: Seq) -> Page | None:
+        """What follows a position; None at the end. Raises CursorError branches."""
+        assert stream == self._own, "nothing else was offered"
+        head = self._feed.head
+        if epoch in {None, head.epoch}:
+            if after == head.seq:
+                return None
+            recent = self._feed.after(after)
+            if recent is not None:
+                return recent
+        return self._reader.read(Head(epoch or head.epoch, after, b""), PAGE_ENTRIES_MAX, PAGE_BYTES_MAX)
+
+    def check(self, stream: NodeId, epoch: Epoch | None, after: Seq) -> None:
+        """Raises CursorError branches for a position in the own outbox that cannot be; copies may change."""
+        if stream == self._own:
+            self._reader.read(Head(epoch or self._feed.head.epoch, after, b""), 1, 1)

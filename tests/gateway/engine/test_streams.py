@@ -1,0 +1,83 @@
+"""What a page is to its reader, and who is to blame when it is nothing good."""
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from gateway.engine.effects import CursorMoved, IncidentChanged, StreamBroken
+from gateway.engine.inputs import PageRead, RelayCaught, StreamFlows, StreamStalled
+from gateway.engine.streams import RELAY_TAMPERED, STALLED, Verdict, judge
+from outbox.chain import Excerpt, Head, Stub, genesis
+from outbox.ids import Epoch, NodeId, Seq
+from outbox.readership import excerpt, whole
+
+EPOCH = Epoch("000001-0123456789ab")
+LATER = Epoch("000002-0123456789ab")
+RELAY = NodeId("seed")
+
+
+def sent_page(world: Any) -> Excerpt:
+    world.sent("a", "ann", "bob")
+    return whole(world.page("b", "a"))
+
+
+def verdict(world: Any, page: Excerpt, start: Head | None = None) -> Verdict:
+    origin = genesis(world.store("b").identity().mesh, NodeId("a"), EPOCH)
+    return judge(start or origin, page, NodeId("b")).verdict
+
+
+def test_the_verdicts(world: Any) -> None:
+    page = sent_page(world)
+    head = page.checkpoint.head
+    entry = page.entries[0]
+    mute = replace(page, entries=(Stub(entry.seq, entry.header, b"\x00" * 32),))
+    assert verdict(world, page) is Verdict.FOLLOWS
+    assert verdict(world, page, head) is Verdict.READ_BEFORE
+    assert verdict(world, page, replace(head, epoch=LATER)) is Verdict.FOREIGN_EPOCH
+    assert verdict(world, page, replace(head, seq=Seq(0), hash=b"\x01" * 32)) is Verdict.BROKEN
+    assert verdict(world, replace(page, entries=())) is Verdict.BROKEN
+    assert verdict(world, mute) is Verdict.BROKEN
+
+
+def test_a_body_that_was_not_sent_here_is_no_reason_to_stop(world: Any) -> None:
+    world.join("c", type(world.store("a"))(replace(world.store("a").identity(), node=NodeId("c"))))
+    world.sent("a", "ann", "bob")
+    page = world.page("c", "a")
+    (moved,) = (effect for effect in world.tick("c", PageRead("a", excerpt(page, NodeId("c")))))
+    assert moved == CursorMoved("a", page.checkpoint.head)
+    effects = world.tick("b", PageRead("a", excerpt(page, NodeId("c"))))
+    (broken,) = (effect for effect in effects if isinstance(effect, StreamBroken))
+    assert broken.code == Verdict.WITHHELD
+    assert world.store("b").cursor("a") is None
+
+
+def test_a_relay_is_blamed_for_what_it_brings_and_the_writer_is_not(world: Any) -> None:
+    page = sent_page(world)
+    spoilt = replace(page, entries=(replace(page.entries[0], body=b"other"),))
+    effects = world.tick("b", PageRead("a", spoilt, relay=RELAY, link=4))
+    assert [effect for effect in effects if isinstance(effect, StreamBroken)] == [
+        StreamBroken("a", "broken_chain", "entries up to 1 do not hash to their checkpoint", RELAY, 4)
+    ]
+    incident = world.store("b").incident(RELAY_TAMPERED, RELAY)
+    assert incident is not None
+    assert incident.closed_at_ms is None
+    assert "outbox of a" in incident.detail
+    assert world.store("b").quarantined() == []
+    world.tick("b", PageRead("a", page, relay=NodeId("other"), link=5))
+    assert world.store("b").cursor("a") == page.checkpoint.head
+
+
+def test_what_a_link_finds_out_by_itself_is_an_incident_too(world: Any) -> None:
+    effects = world.tick("b", RelayCaught(RELAY, NodeId("a"), "bad_checkpoint", "not signed"))
+    assert effects == [
+        IncidentChanged(RELAY_TAMPERED, RELAY, open=True, detail="outbox of a, bad_checkpoint: not signed")
+    ]
+
+
+def test_a_stall_is_an_incident_until_it_moves(world: Any) -> None:
+    assert world.tick("b", StreamStalled("a", RELAY)) == [
+        IncidentChanged(STALLED, "a", open=True, detail="seed has more of it than comes")
+    ]
+    (closed,) = world.tick("b", StreamFlows("a"))
+    assert isinstance(closed, IncidentChanged)
+    assert not closed.open

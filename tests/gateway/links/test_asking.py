@@ -1,0 +1,43 @@
+"""Entries follow a want: the one that counts, an earlier one, or none that there was."""
+
+import pytest
+
+from gateway.links import asking as asking_module
+from gateway.links.asking import Asking
+from gateway.wire.frames import Filter, Want
+from outbox.chain import Head
+from outbox.errors import BadFrame
+from outbox.ids import Epoch, NodeId, Seq
+
+EPOCH = Epoch("000001-0123456789ab")
+A, B = NodeId("a"), NodeId("b")
+
+
+def test_only_the_latest_want_of_a_stream_counts() -> None:
+    asking = Asking()
+    assert asking.read(A, None, Filter.MINE) == Want(A, None, 0, Filter.MINE, 1)
+    assert asking.expects(A, 1)
+    assert asking.leave(A) == Want(A, None, 0, Filter.NONE, 2)
+    assert not asking.expects(A, 1)
+    assert asking.read(A, Head(EPOCH, Seq(7), b""), Filter.ALL) == Want(A, EPOCH, 7, Filter.ALL, 3)
+    assert not asking.expects(A, 1)
+    assert asking.expects(A, 3)
+
+
+@pytest.mark.parametrize(("stream", "ask"), [(A, 2), (B, 1), (A, 9)])
+def test_entries_that_nobody_asked_for_are_forged(stream: NodeId, ask: int) -> None:
+    asking = Asking()
+    asking.read(A, None, Filter.ALL)
+    asking.leave(A)
+    with pytest.raises(BadFrame):
+        asking.expects(stream, ask)
+
+
+def test_what_was_asked_long_ago_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asking_module, "ASKS_KEPT", 2)
+    asking = Asking()
+    for _ in range(3):
+        asking.read(A, None, Filter.ALL)
+    assert not asking.expects(A, 2)
+    with pytest.raises(BadFrame):
+        asking.expects(A, 1)

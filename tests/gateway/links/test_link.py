@@ -1,0 +1,198 @@
+"""One link, frame by frame: greeting, versions, credit, filters, wants that are late or forged."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from msgspec.structs import replace
+
+from gateway.links import credit
+from gateway.wire.frames import (
+    Bye,
+    Credit,
+    Entries,
+    Filter,
+    Have,
+    Hello,
+    Ping,
+    Pong,
+    Seen,
+    Stock,
+    Want,
+)
+from outbox.chain import Entry, Excerpt, Head, Stub, extend, genesis, sign_checkpoint
+from outbox.ids import NodeId, Seq
+from tests.gateway.links.conftest import EPOCH, MESH, Gateway, Mesh, Wire, sign, until, wires
+
+A, B = NodeId("a"), NodeId("b")
+
+
+@asynccontextmanager
+async def peer_of(gateway: Gateway, name: str = "b") -> AsyncIterator[Wire]:
+    """The test is the peer; the gateway's link runs."""
+    near, far = wires()
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(gateway.registry.run_link(gateway.link(name, near)))
+        try:
+            yield far
+        finally:
+            running.cancel()
+
+
+def page_of_b(after: Head, *bodies: bytes) -> Excerpt:
+    entries = tuple(Entry(Seq(after.seq + place), b"{}", body) for place, body in enumerate(bodies, 1))
+    checkpoint = sign_checkpoint(MESH, B, extend(after, entries), lambda text: sign("b", text))
+    return Excerpt(EPOCH, entries, checkpoint)
+
+
+async def greet(wire: Wire, *versions: int) -> Want:
+    await wire.say(Hello(max(versions or (2,)), versions or (1, 2), B, MESH, 0))
+    await wire.hear(Hello)
+    return await wire.hear(Want)
+
+
+async def test_two_gateways_read_each_other(pair: Mesh) -> None:
+    a, b = pair.gateways["a"], pair.gateways["b"]
+    sent = await a.send("ann", "bob")
+    async with pair.linked("a", "b"):
+        await until(lambda: a.store.delivery(sent.event_id).accepted_at_ms is not None)
+        again = await b.send("bob", "ann")
+        await until(lambda: b.store.delivery(again.event_id).accepted_at_ms is not None)
+    assert b.store.cursor(A) == a.store.head()
+    assert a.store.cursor(B) == b.store.head()
+
+
+async def test_the_newest_version_that_both_speak_is_spoken(pair: Mesh) -> None:
+    a = pair.gateways["a"]
+    await a.send("ann", "bob")
+    async with peer_of(a) as wire:
+        await wire.say(Hello(1, (1,), B, MESH, 0))
+        await wire.hear(Hello)
+        wire.version = 1
+        want = await wire.hear(Want)
+        assert want == Want(B, None, 0)
+        await wire.say(Want(A, None, 0), Ping(7))
+        assert (await wire.hear(Pong)).at_ms == 7
+        page = (await wire.hear(Entries)).page
+        assert all(isinstance(entry, Entry) for entry in page.entries)
+        await wire.say(Entries(B, page_of_b(genesis(MESH, B, EPOCH), b"no event")))
+        assert (await wire.hear(Seen)).seq == 1
+
+
+async def test_two_versions_away_there_is_a_goodbye_with_a_hint(pair: Mesh) -> None:
+    async with peer_of(pair.gateways["a"]) as wire:
+        await wire.say(Hello(4, (3, 4), B, MESH, 0))
+        said = await wire.hear(Bye)
+        assert said.code == "version"
+        assert "update the older one" in said.hint
+
+
+async def test_nothing_is_sent_without_credit_and_little_beyond_it(pair: Mesh) -> None:
+    a = pair.gateways["a"]
+    for _ in range(3):
+        await a.send("ann", "bob", "x" * 1000)
+    head = a.store.head()
+    async with peer_of(a) as wire:
+        await greet(wire)
+        await wire.say(Want(A, None, 0, Filter.ALL, 1), Ping(1))
+        await wire.hear(Pong)
+        assert wire.inbox.empty(), "a writer that had credit would have served before it waits again"
+        await wire.say(Credit(1))
+        assert (await wire.hear(Entries)).page.checkpoint.seq == head.seq
+
+
+async def test_a_peer_that_sends_without_credit_is_in_breach(
+    pair: Mesh, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(credit, "LINK_WINDOW_BYTES", 100)
+    monkeypatch.setattr(credit, "GRANT_AT_BYTES", 1)
+    a = pair.gateways["a"]
+    async with peer_of(a) as wire:
+        await greet(wire)
+        page = page_of_b(genesis(MESH, B, EPOCH), b"x" * 200)
+        await wire.say(Entries(B, page), Entries(B, page))  # at once: nothing is handled between the two
+        assert (await wire.hear(Bye)).code == "credit_overrun"
+
+
+async def test_what_was_handled_is_granted_anew(pair: Mesh, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(credit, "LINK_WINDOW_BYTES", 100)
+    monkeypatch.setattr(credit, "GRANT_AT_BYTES", 50)
+    async with peer_of(pair.gateways["a"]) as wire:
+        await greet(wire)
+        at = genesis(MESH, B, EPOCH)
+        for _ in range(5):
+            page = page_of_b(at, b"x" * 98)
+            at = page.checkpoint.head
+            await wire.say(Entries(B, page))
+            assert (await wire.hear(Credit)).bytes == 100
+        assert pair.gateways["a"].store.cursor(B) == at
+
+
+async def test_bodies_travel_to_whom_they_name(pair: Mesh) -> None:
+    a = pair.gateways["a"]
+    pair.owners["cat"] = NodeId("c")
+    a.see()
+    await a.send("ann", "cat")
+    await a.send("ann", "bob")
+    async with peer_of(a) as wire:
+        await greet(wire)
+        await wire.say(Credit(10_000), Want(A, None, 0, Filter.MINE, 1))
+        page = (await wire.hear(Entries)).page
+        assert [type(entry) for entry in page.entries] == [Stub, Entry]
+        await wire.say(Want(A, None, 0, Filter.ALL, 2))
+        frame = await wire.hear(Entries)
+        assert frame.ask == 2
+        assert [type(entry) for entry in frame.page.entries] == [Entry, Entry]
+        await wire.say(Want(A, None, 0, Filter.NONE, 3))
+
+
+async def test_late_entries_are_dropped_and_forged_numbers_are_a_breach(pair: Mesh) -> None:
+    a = pair.gateways["a"]
+    page = page_of_b(genesis(MESH, B, EPOCH), b"no event")
+    async with peer_of(a) as wire:
+        want = await greet(wire)
+        a.registry._sources.shun(a.registry.link(B).number, B, 10**15)
+        a.registry._decide()
+        assert (await wire.hear(Want)).filter is Filter.NONE
+        await wire.say(Entries(B, page, want.ask), Ping(1))
+        await wire.hear(Pong)
+        assert a.store.cursor(B) is None
+        await wire.say(Entries(B, page, 99))
+        assert (await wire.hear(Bye)).code == "bad_frame"
+
+
+async def test_what_was_not_offered_cannot_be_read(pair: Mesh) -> None:
+    async with peer_of(pair.gateways["a"]) as wire:
+        await greet(wire)
+        await wire.say(Want(NodeId("c"), None, 0))
+        assert (await wire.hear(Bye)).code == "bad_frame"
+
+
+async def test_a_stream_that_is_read_elsewhere_is_still_told_of_as_it_grows(pair: Mesh) -> None:
+    a = pair.gateways["a"]
+    async with peer_of(a) as wire:
+        await greet(wire)
+        await a.send("ann", "bob")
+        have = await wire.hear(Have, lambda frame: frame.streams[0].last == 1)
+        assert have.streams[0] == Stock(A, EPOCH, 1, 1, a.store.head().hash)
+
+
+async def test_a_clock_is_measured_and_silence_is_found(pair: Mesh) -> None:
+    a = pair.gateways["a"]
+    async with peer_of(a) as wire:
+        await greet(wire)
+        ping = await wire.hear(Ping)
+        await wire.say(Pong(ping.at_ms, a.clock.wall_ms() + 5_000))
+        link = a.registry.link(B)
+        await until(lambda: link.clock_offset_ms is not None)
+        assert 4_000 < link.clock_offset_ms < 6_000
+
+
+async def test_a_forged_page_of_the_peer_itself_ends_the_link(pair: Mesh) -> None:
+    page = page_of_b(genesis(MESH, B, EPOCH), b"no event")
+    forged = replace(page, checkpoint=replace(page.checkpoint, signature=b"\0" * 64))
+    async with peer_of(pair.gateways["a"]) as wire:
+        await greet(wire)
+        await wire.say(Entries(B, forged))
+        assert (await wire.hear(Bye)).code == "bad_checkpoint"
