@@ -5,6 +5,7 @@ SIGKILL as after a SIGTERM.
 """
 
 import asyncio
+import gc
 import signal
 from collections.abc import Callable
 from contextlib import AsyncExitStack
@@ -31,7 +32,7 @@ from gateway.engine import Engine
 from gateway.engine.inputs import Now
 from gateway.feed import Feed
 from gateway.home import Home, read_private
-from gateway.limits import HEAD_EVERY_S
+from gateway.limits import GC_GENERATIONS, GC_NEW_OBJECTS, HEAD_EVERY_S
 from gateway.links.keys import MemberKeys
 from gateway.links.local import Local
 from gateway.links.peering import Peering
@@ -128,6 +129,7 @@ class Gateway:
                     self._stack.callback(tcp.close)
                     listeners.create_task(serve(make_server(local_app(desk)), tcp))
                 log.info("gateway.ready", node=self._identity.node, endpoints=self.reach.endpoints)
+                _collect_seldom()
                 ready(self)
 
     # --- parts
@@ -204,6 +206,13 @@ class Gateway:
 
     def _beat(self, rooms: Rooms, registry: Registry) -> None:
         rooms.beat(registry.linked(), self.reach.endpoints)
+
+
+def _collect_seldom() -> None:
+    """What is there after the start stays: the collector need not look at it again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(GC_NEW_OBJECTS, GC_GENERATIONS, GC_GENERATIONS)
 
 
 def _issuer(home: Home) -> Issuer | None:

@@ -1,5 +1,7 @@
 """Changed rows of one table, held back until they are asked for by a query or the transaction commits.
 
+There is one writer: what it wrote lately it need not read again.
+
 A tick touches the same few rows again and again (accepted, leased, processed); writing each once, many to a
 statement, is most of what makes a batch cheap.
 """
@@ -8,6 +10,7 @@ from typing import Generic
 
 from outbox.database import Database
 from outbox.limits import ROWS_BUFFERED_MAX
+from outbox.recent import RecentRows
 from outbox.tables import Row, Table, Value, statement_sizes
 
 
@@ -18,10 +21,11 @@ class WriteBuffer(Generic[Row]):
         self._database = database
         self._table = table
         self._rows: dict[tuple[Value, ...], Row] = {}
+        self._written: RecentRows[Row] = RecentRows()
 
     def get(self, *key: Value) -> Row | None:
-        """The row that waits under this key."""
-        return self._rows.get(key)
+        """The row that waits under this key, or was written lately."""
+        return self._rows.get(key) or self._written.get(key)
 
     def put(self, row: Row) -> None:
         """Hold a row back; a later one of the same key takes its place. Raises as ``flush``."""
@@ -37,8 +41,11 @@ class WriteBuffer(Generic[Row]):
             values = [value for row in rows[done : done + size] for value in row]
             self._database.execute(self._table.upsert(size), values)
             done += size
+        for key, row in self._rows.items():
+            self._written.keep(key, row)
         self._rows.clear()
 
     def clear(self) -> None:
-        """Forget what waits."""
+        """Forget what waits, and what was written: the transaction is taken back, or rows were deleted."""
         self._rows.clear()
+        self._written.clear()

@@ -4,10 +4,11 @@ Sources: envelope table of ``docs/PROTOCOL.md``; UUIDv7 is RFC 9562 section 5.7.
 """
 
 import re
+from functools import lru_cache
 from typing import NewType
 
 from outbox.errors import InvalidId
-from outbox.limits import NAME_CHARS_MAX
+from outbox.limits import NAME_CHARS_MAX, NAMES_REMEMBERED
 
 MeshId = NewType("MeshId", str)
 """RFC 7638 thumbprint of the mesh root key: 43 characters of base64url."""
@@ -30,6 +31,7 @@ _EPOCH = re.compile(r"[0-9]{6}-[0-9a-f]{12}", re.ASCII)
 _NOT_NAME = re.compile(r"[^a-z0-9._-]+", re.ASCII)
 
 
+@lru_cache(NAMES_REMEMBERED)
 def _name(text: str, what: str) -> str:
     if not _NAME.fullmatch(text):
         raise InvalidId(what, text, suggestion=suggest_name(text))

@@ -35,6 +35,8 @@ class Journal(EpochWrites, DeliveryWrites, CursorWrites, LedgerWrites, IncidentW
         self._head = self._committed = self._checkpointed(0)
         self._lasting = self._identity
         self._torn = False
+        self._kinds_without_rows = set()
+        self._waiting_sources = {}
 
     @classmethod
     def create(cls, path: Path, identity: Identity, *, wal_bytes: int = WAL_BYTES) -> Self:
@@ -93,11 +95,13 @@ class Journal(EpochWrites, DeliveryWrites, CursorWrites, LedgerWrites, IncidentW
         self._rows.flush()
         self.database.commit()
         self._committed, self._lasting = self._head, self._identity
+        self._waiting_sources.clear()
 
     def rollback(self) -> None:
         """Forget the open transaction; does nothing when none is open."""
         self._rows.clear()
         self._head, self._identity = self._committed, self._lasting
+        self._waiting_sources.clear()
         self._torn = False
         self.database.rollback()
 

@@ -57,7 +57,7 @@ class Outcome(StrEnum):
 
 def known_kind(text: str) -> Kind | None:
     """The kind of that name, or None for a kind of a newer version."""
-    return Kind(text) if text in _NAMES else None
+    return _KINDS.get(text)
 
 
-_NAMES = frozenset(Kind)
+_KINDS = {str(kind): kind for kind in Kind}

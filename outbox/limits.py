@@ -63,5 +63,17 @@ BUSY_TIMEOUT_MS = 5_000
 CACHE_KIB = 16 * 1024
 """Database pages in memory; the hot ones are the ends of a few trees."""
 
+TIMES_REMEMBERED = 4096
+"""Times kept in both forms: all events of a batch carry the same few."""
+
+NAMES_REMEMBERED = 1024
+"""Names that were found to be well-formed: an event carries four, and a mesh has some hundred."""
+
+ROWS_RECENT_MAX = 4096
+"""Rows of one table kept after their commit: an event is touched again within some ticks, or after hours."""
+
+RECENT_BODY_BYTES_MAX = 4096
+"""Rows with a larger body are not kept: all of them together are 32 MiB at most."""
+
 ROWS_BUFFERED_MAX = 4096
 """Changed rows of one table held back until the commit: a few ticks' worth, some MiB with usual bodies."""

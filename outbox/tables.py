@@ -3,8 +3,9 @@
 Columns are named after the record's fields, in their order. Only event ids change their form at rest.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
+from operator import attrgetter
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -38,15 +39,15 @@ class Table(msgspec.Struct, Generic[Row], frozen=True, eq=False):
 
     def key_of(self, row: Row) -> tuple[Value, ...]:
         """The key of a record, as the caller would write it."""
-        return tuple(getattr(row, column) for column in self.key)
+        return _key_reader(self)(row)
 
-    def encode(self, row: Row) -> tuple[Value, ...]:
+    def encode(self, row: Row) -> Values:
         """A record as column values."""
-        return tuple(map(at_rest, self.columns, msgspec.structs.astuple(row)))
+        return at_rest(msgspec.structs.astuple(row), _event_place(self.columns))
 
-    def encode_key(self, key: tuple[Value, ...]) -> tuple[Value, ...]:
+    def encode_key(self, key: tuple[Value, ...]) -> Values:
         """A key as column values."""
-        return tuple(map(at_rest, self.key, key))
+        return at_rest(key, _event_place(self.key))
 
     def decode(self, values: Values) -> Row:
         """Column values as a record. Raises StorageFailed when they are not one."""
@@ -64,16 +65,33 @@ class Table(msgspec.Struct, Generic[Row], frozen=True, eq=False):
 
     def select_key(self) -> str:
         """The query for one row by its key."""
-        return self.select("WHERE " + " AND ".join(f'"{column}" = ?' for column in self.key))
+        return _select_key(self.name, self.columns, self.key)
 
     def upsert(self, rows: int) -> str:
         """The statement that inserts or replaces so many rows."""
         return _upsert(self.name, self.columns, self.key, rows)
 
 
-def at_rest(column: str, value: Value) -> Value:
-    """A value in its stored form."""
-    return event_id_bytes(EventId(value)) if column == "event_id" and isinstance(value, str) else value
+def at_rest(values: Values, event_place: int | None) -> Values:
+    """Values in their stored form: the event id among them, if any, as bytes."""
+    if event_place is None or not isinstance(values[event_place], str):
+        return values
+    stored = list(values)
+    stored[event_place] = event_id_bytes(EventId(stored[event_place]))
+    return tuple(stored)
+
+
+@cache
+def _event_place(columns: tuple[str, ...]) -> int | None:
+    return columns.index("event_id") if "event_id" in columns else None
+
+
+@cache
+def _key_reader(table: "Table[Any]") -> Callable[[Any], tuple[Value, ...]]:
+    if len(table.key) == 1:
+        one = attrgetter(table.key[0])
+        return lambda row: (one(row),)
+    return attrgetter(*table.key)
 
 
 def statement_sizes(rows: int) -> Iterator[int]:
@@ -95,6 +113,11 @@ def insert(name: str, columns: tuple[str, ...], rows: int) -> str:
 def _upsert(name: str, columns: tuple[str, ...], key: tuple[str, ...], rows: int) -> str:
     changed = ", ".join(f'"{column}" = excluded."{column}"' for column in columns if column not in key)
     return f"{insert(name, columns, rows)} ON CONFLICT ({_quoted(key)}) DO UPDATE SET {changed}"
+
+
+@cache
+def _select_key(name: str, columns: tuple[str, ...], key: tuple[str, ...]) -> str:
+    return _select(name, columns, "WHERE " + " AND ".join(f'"{column}" = ?' for column in key))
 
 
 @cache

@@ -37,6 +37,22 @@ class LedgerReads(Asking):
 class LedgerWrites(Writing, LedgerReads):
     """What the writer adds."""
 
+    _waiting_sources: dict[EventId, tuple[NodeId, ...]]
+    """Of rows that this transaction has put, which may not be in the table yet."""
+
+    def ledger(self, event: EventId) -> list[Received]:
+        """The rows of everybody who sent an event under this id, in order of acceptance.
+
+        Every answer of an agent asks: the buffer is not written for it.
+        """
+        stored = self._rows.database.rows(
+            "SELECT source FROM received WHERE event_id = ? ORDER BY arrival", (event_id_bytes(event),)
+        )
+        sources = dict.fromkeys([*(source for (source,) in stored), *self._waiting_sources.get(event, ())])
+        rows = (self.received(source, event) for source in sources)
+        return [row for row in rows if row is not None]
+
     def put_received(self, row: Received) -> None:
         """Insert or replace it."""
         self._rows.put(RECEIVED, row)
+        self._waiting_sources[row.event_id] = (*self._waiting_sources.get(row.event_id, ()), row.source)

@@ -76,6 +76,7 @@ class BufferedRows(Rows):
         """Delete rows; returns how many. Raises StorageFailed outside a transaction."""
         self.need_transaction()
         self._buffer(table).flush()
+        self._buffer(table).clear()
         return self.database.execute(f"DELETE FROM {table.name} {clause}", values)  # noqa: S608 - own names
 
     def need_transaction(self) -> None:

@@ -311,5 +311,7 @@ def test_a_damaged_row_is_a_storage_failure(open_journal: Open, world: Any) -> N
     journal.put_delivery(world.delivery(1, node=NodeId("mbp"), to_agent=AgentId("bob")))
     journal.commit()
     journal.database.execute("UPDATE deliveries SET state = 'lost'")
+    journal.close()
+    journal = open_journal()  # which remembers nothing that it wrote
     with pytest.raises(StorageFailed, match="damaged"):
         journal.delivery(world.event(1))

@@ -150,6 +150,37 @@ def test_a_rollback_forgets_everything_since_begin(store: Store, world: Any) -> 
     assert everything(store, world) == before
 
 
+def test_what_a_query_made_the_store_write_is_forgotten_too(store: Store, world: Any) -> None:
+    """A store may keep what it wrote lately: not longer than its transaction."""
+    kept, changed = world.delivery(1), world.delivery(1, state=DeliveryState.ACCEPTED)
+    first, second = (Incident(kind="k", subject=name, opened_at_ms=1) for name in ("first", "second"))
+    store.begin()
+    store.put_delivery(kept)
+    store.put_received(world.received(1))
+    store.commit()
+    store.begin()
+    assert store.incident("k", "first") is None
+    store.put_delivery(changed)
+    store.put_received(world.received(1, state=TurnState.DONE))
+    store.put_received(world.received(2))
+    store.put_incident(first)
+    assert store.count_deliveries() == {DeliveryState.ACCEPTED: 1}
+    assert store.count_received() == {TurnState.DONE: 1, TurnState.QUEUED: 1}
+    assert store.incidents(open_only=True) == [first]
+    assert store.ledger(world.event(2)) == [world.received(2)]
+    store.rollback()
+    store.begin()
+    assert store.delivery(world.event(1)) == kept
+    assert store.ledger(world.event(1)) == [world.received(1)]
+    assert store.ledger(world.event(2)) == []
+    assert store.incident("k", "first") is None
+    store.put_incident(second)
+    assert (store.incident("k", "first"), store.incident("k", "second")) == (None, second)
+    store.commit()
+    assert store.delivery(world.event(1)) == kept
+    assert store.incident("k", "second") == second
+
+
 def test_reads_see_the_open_transaction(store: Store, world: Any) -> None:
     store.begin()
     write_everything(store, world, 2)
