@@ -6,6 +6,7 @@
     ├── CallerError
     │   ├── LakeEmpty        lake_empty      there is nothing to report on
     │   ├── InvalidThreshold invalid_threshold   a promise that cannot be judged
+    │   ├── InvalidMaster    invalid_master  no place that Spark runs at, or no setting of it
     │   └── InvalidSlo       invalid_slo     a line of the SLO file that cannot be read
     └── WorldError
         ├── LakeDamaged      lake_damaged    a file is not what its name says
@@ -36,6 +37,12 @@ class InvalidSlo(CallerError):
     code = "invalid_slo"
 
 
+class InvalidMaster(CallerError):
+    """What was given as ``--master`` or ``--conf`` is none."""
+
+    code = "invalid_master"
+
+
 class LakeDamaged(WorldError):
     """A file of the lake cannot be read, or does not hold what its name promises."""
 
@@ -55,8 +62,8 @@ class SparkMissing(WorldError):
     code = "spark_missing"
     retryable = False
 
-    def __init__(self, what: str) -> None:
-        super().__init__(what, hint='install them with: pip install "gateway-mesh[spark]"')
+    def __init__(self, what: str, extra: str = "spark") -> None:
+        super().__init__(what, hint=f'install them with: pip install "gateway-mesh[{extra}]"')
 
 
 class JavaMissing(WorldError):

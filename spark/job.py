@@ -18,11 +18,13 @@ from spark.events import statements
 from spark.figures import Tables, summarise
 from spark.incidents import incidents
 from spark.limits import INCIDENTS_JSON_MAX, SMALL_LAKE_BYTES
+from spark.masters import LOCAL, parse_settings, place_of
 from spark.objectives import Objective, default_objectives
 from spark.report import render
 from spark.session import Setup, first_line, spark_session
 from spark.sinks import write_file, write_table
 from spark.sla import DEFAULTS, Threshold, check_thresholds, latency
+from spark.slofile import read_objectives
 from spark.sources import EventFiles, event_files, read_events
 from spark.summary import Summary
 
@@ -33,6 +35,8 @@ Progress = Callable[[str, int, int], None]
 """``progress(what, done, total)``: called before each step, and once more when all are done."""
 
 STEPS = ("start Spark", "lifecycle", "incidents", "latency", "figures", "report")
+
+_NO_SETTINGS: Mapping[str, str] = {}
 
 BYTES_PER_PARTITION = 16 * 1024 * 1024
 """About 600,000 events: what one task of the exchange handles well in a small heap."""
@@ -47,14 +51,18 @@ def run(
     cache: Path,
     thresholds: Mapping[str, Threshold] = DEFAULTS,
     objectives: Sequence[Objective] | None = None,
+    master: str = LOCAL,
+    settings: Mapping[str, str] = _NO_SETTINGS,
 ) -> Summary:
     """Make the whole report in ``out`` and return what it shows.
 
     ``as_of_ms`` is the moment at which open promises are judged; ``cache`` keeps a Java shim from run to run.
-    Without ``objectives`` the thresholds are judged as such (``default_objectives``).
+    Without ``objectives`` the thresholds are judged as such (``default_objectives``). On a cluster ``lake``
+    and ``out`` must be the same directories to every executor.
     Raises LakeEmpty, InvalidThreshold, SparkMissing, JavaMissing, SparkFailed.
     """
     check_thresholds(thresholds)
+    place_of(master)
     out = out.absolute()  # the JVM is given file URIs, and those have no relative form
     files = event_files(lake)
     out.mkdir(parents=True, exist_ok=True)
@@ -64,6 +72,8 @@ def run(
         cache=cache,
         partitions=files.bytes // BYTES_PER_PARTITION + 1,
         small=files.bytes < SMALL_LAKE_BYTES,
+        master=master,
+        settings=settings,
     )
     progress(STEPS[0], 0, len(STEPS))
     try:
@@ -135,16 +145,28 @@ def spark_errors(log: Path) -> Iterator[None]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """``python -m spark.job LAKE OUT [--as-of TIME]``: for schedulers that have no ``gateway`` command."""
+    """``python -m spark.job LAKE OUT [OPTIONS]``: for schedulers that have no ``gateway`` command."""
     parser = argparse.ArgumentParser(prog="python -m spark.job", description=__doc__)
     parser.add_argument("lake", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("--as-of", help="RFC 3339; now unless given")
+    parser.add_argument("--slo", type=Path, help="objectives, as OpenSLO v1 YAML")
+    parser.add_argument("--master", default=LOCAL, help="where to run; empty under spark-submit")
+    parser.add_argument("--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark")
     parser.add_argument("--cache", type=Path, default=Path("~/.cache/gateway-mesh").expanduser())
     given = parser.parse_args(arguments)
     try:
         as_of_ms = parse_rfc3339(given.as_of) if given.as_of else _now_ms()
-        summary = run(given.lake, given.out, as_of_ms, progress=_tell, cache=given.cache)
+        summary = run(
+            given.lake,
+            given.out,
+            as_of_ms,
+            progress=_tell,
+            cache=given.cache,
+            objectives=read_objectives(given.slo) if given.slo else None,
+            master=given.master,
+            settings=parse_settings(given.conf),
+        )
     except MeshError as error:
         sys.stderr.write(f"{error.code}: {error}\n{error.hint}\n")
         return 1

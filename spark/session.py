@@ -1,11 +1,12 @@
-"""Starts Spark on this machine, and nothing else: no cluster, no web page, no port beyond loopback.
+"""Starts Spark, or joins one that runs: on this machine, on a cluster, or over Spark Connect.
 
-The launcher and the JVM write to ``spark.log``, so that the terminal belongs to the caller.
+On this machine nothing listens beyond loopback and there is no web page. The launcher and the JVM write to
+``spark.log``, so that the terminal belongs to the caller.
 """
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ import msgspec
 
 from spark.errors import SparkFailed, SparkMissing
 from spark.java import find_java
+from spark.masters import LOCAL, Place, place_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,11 +29,14 @@ appender.stderr.layout.type = PatternLayout
 appender.stderr.layout.pattern = %d{yyyy-MM-dd'T'HH:mm:ss.SSSXXX} %p %c{1}: %m%n%ex
 """
 
-_SETTINGS = {
+_ON_LOOPBACK = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+}
+
+_QUERIES = {
     "spark.sql.session.timeZone": "UTC",
     # The default is INT96: no zone, and nanoseconds to every other reader.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
@@ -40,6 +45,7 @@ _SETTINGS = {
     # Percentiles of many routes: stay in memory instead of sorting from the 129th route on.
     "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "20000",
 }
+"""What the results depend on, or the plan: the same everywhere."""
 
 _SMALL = "-XX:TieredStopAtLevel=1"
 
@@ -53,57 +59,76 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     """Where Spark and the JVM write."""
     cache: Path
     """For the Java shim; kept from run to run."""
-    master: str = "local[*]"
+    master: str = LOCAL
     partitions: int = 8
     small: bool = False
     """Little data: start quickly rather than run fast."""
+    settings: Mapping[str, str] = {}
+    """Settings of Spark that win over ours."""
 
 
 @contextmanager
 def spark_session(setup: Setup) -> Iterator["SparkSession"]:
     """A session that is stopped at the end.
 
-    Sets ``JAVA_HOME`` and ``PYSPARK_PYTHON`` of this process, which is how Spark's launcher is told.
-    Raises SparkMissing, JavaMissing, SparkFailed.
+    Where a JVM is started here, ``JAVA_HOME`` and ``PYSPARK_PYTHON`` of this process are set: that is how
+    Spark's launcher is told. Raises InvalidMaster, SparkMissing, JavaMissing, SparkFailed.
     """
-    java = find_java(os.environ, setup.cache)
-    os.environ["JAVA_HOME"] = str(java.home)
-    os.environ["PYSPARK_PYTHON"] = sys.executable  # else workers take whatever python3 is on PATH
-    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    place = place_of(setup.master)
+    if place in {Place.LOCAL, Place.CLUSTER}:
+        os.environ["JAVA_HOME"] = str(find_java(os.environ, setup.cache).home)
+        os.environ["PYSPARK_PYTHON"] = sys.executable  # else workers take whatever python3 is on PATH
+    if place is Place.LOCAL:
+        os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     setup.scratch.mkdir(parents=True, exist_ok=True)
-    session = _start(setup)
+    session = _start(setup, place)
     try:
         yield session
     finally:
         session.stop()
 
 
-def _start(setup: Setup) -> "SparkSession":
+def _start(setup: Setup, place: Place) -> "SparkSession":
     try:
         from pyspark.errors import PySparkException
         from pyspark.sql import SparkSession
     except ImportError as error:
         raise SparkMissing(f"Spark is not installed: {error}") from None
-    builder = SparkSession.builder.master(setup.master).appName("gateway-report")
-    for key, value in _settings(setup).items():
+    builder = SparkSession.builder.appName("gateway-report")
+    if place is Place.CONNECT:
+        builder = builder.remote(setup.master)
+    elif place is not Place.SUBMITTED:
+        builder = builder.master(setup.master)
+    for key, value in _settings(setup, place).items():
         builder = builder.config(key, value)
     try:
         with _output_to(setup.log):
             return builder.getOrCreate()
     except (PySparkException, OSError) as error:
         raise SparkFailed(f"Spark did not start: {first_line(error)}", hint=f"see {setup.log}") from None
+    except ImportError as error:
+        raise SparkMissing(
+            f"Spark Connect needs more packages: {first_line(error)}", extra="connect"
+        ) from None
 
 
-def _settings(setup: Setup) -> dict[str, str]:
+def _settings(setup: Setup, place: Place) -> dict[str, str]:
+    settings = _QUERIES | {"spark.sql.shuffle.partitions": str(setup.partitions)}
+    if place is Place.LOCAL:
+        settings |= _ON_LOOPBACK | {"spark.local.dir": str(setup.scratch)}
+    if place in {Place.LOCAL, Place.CLUSTER}:
+        settings |= {
+            "spark.driver.extraJavaOptions": _java_options(setup),
+            "spark.sql.warehouse.dir": (setup.scratch / "warehouse").as_uri(),
+        }
+    return settings | dict(setup.settings)
+
+
+def _java_options(setup: Setup) -> str:
     log4j = setup.scratch / "log4j2.properties"
     log4j.write_text(_LOG4J)
     options = f"-Dlog4j2.configurationFile={log4j.as_uri()} -Dderby.system.home={setup.scratch}"
-    return _SETTINGS | {
-        "spark.driver.extraJavaOptions": f"{options} {_SMALL}" if setup.small else options,
-        "spark.local.dir": str(setup.scratch),
-        "spark.sql.warehouse.dir": (setup.scratch / "warehouse").as_uri(),
-        "spark.sql.shuffle.partitions": str(setup.partitions),
-    }
+    return f"{options} {_SMALL}" if setup.small else options
 
 
 def first_line(error: Exception) -> str:

@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[1]
 LOCK = ROOT / "requirements.lock"
 BUILD_LOCK = ROOT / "requirements-build.lock"
 BENCH_LOCK = ROOT / "requirements-bench.lock"
+CONNECT_LOCK = ROOT / "requirements-connect.lock"
 NPM_LOCK = ROOT / "tests" / "interop" / "package-lock.json"
 CONFIG = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
@@ -27,16 +28,18 @@ def pins(lock: Path) -> dict[str, str]:
 
 def asked_for() -> list[tuple[Requirement, Path]]:
     project = CONFIG["project"]
-    extras = chain(*project["optional-dependencies"].values())
+    extras = dict(project["optional-dependencies"])
+    connect = extras.pop("connect")
     groups = dict(CONFIG["dependency-groups"])
     bench = groups.pop("bench")
     texts = [
         *project["dependencies"],
-        *extras,
+        *chain(*extras.values()),
         *chain(*groups.values()),
         *CONFIG["build-system"]["requires"],
     ]
-    return [(Requirement(text), LOCK) for text in texts] + [(Requirement(text), BENCH_LOCK) for text in bench]
+    locked = ((texts, LOCK), (bench, BENCH_LOCK), (connect, CONNECT_LOCK))
+    return [(Requirement(text), lock) for asked, lock in locked for text in asked]
 
 
 @pytest.mark.parametrize(("requirement", "lock"), asked_for(), ids=str)
@@ -48,10 +51,15 @@ def test_every_requirement_is_locked_to_a_release_that_satisfies_it(
     assert requirement.specifier.contains(version), "run: make lock"
 
 
-@pytest.mark.parametrize("lock", [LOCK, BUILD_LOCK, BENCH_LOCK], ids=lambda lock: lock.name)
+@pytest.mark.parametrize("lock", [LOCK, BUILD_LOCK, BENCH_LOCK, CONNECT_LOCK], ids=lambda lock: lock.name)
 def test_every_locked_package_has_hashes(lock: Path) -> None:
     named = re.findall(r"^[A-Za-z0-9].*$", lock.read_text(), re.MULTILINE)
-    assert len(named) == len(pins(lock))
+    assert len(named) == len(_PIN.findall(lock.read_text()))
+
+
+def test_what_is_locked_apart_fits_what_is_always_there() -> None:
+    both = pins(CONNECT_LOCK).keys() & pins(LOCK).keys()
+    assert {name: pins(CONNECT_LOCK)[name] for name in both} == {name: pins(LOCK)[name] for name in both}
 
 
 def test_what_builds_is_locked_to_the_same_releases() -> None:
@@ -61,7 +69,9 @@ def test_what_builds_is_locked_to_the_same_releases() -> None:
     ).keys()
 
 
-@pytest.mark.parametrize("lock", [LOCK, BUILD_LOCK, BENCH_LOCK, NPM_LOCK], ids=lambda lock: lock.name)
+@pytest.mark.parametrize(
+    "lock", [LOCK, BUILD_LOCK, BENCH_LOCK, CONNECT_LOCK, NPM_LOCK], ids=lambda lock: lock.name
+)
 def test_no_lock_file_names_an_index_or_a_place_on_a_machine(lock: Path) -> None:
     found = re.findall(r'index-url|find-links|"resolved"|file:|registry\.\S+', lock.read_text())
     assert not found

@@ -67,6 +67,14 @@ def collect(context: click.Context, *, lake: Path, homes: tuple[Path, ...], as_j
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
     help="Objectives to judge, as OpenSLO v1 YAML (default: 99 % within the two above).",
 )
+@click.option(
+    "--master",
+    default="local[*]",
+    show_default=True,
+    metavar="URL",
+    help="Where Spark runs: local[N], spark://host:7077, k8s://…, sc://host (Spark Connect).",
+)
+@click.option("--conf", multiple=True, metavar="KEY=VALUE", help="A setting of Spark; repeatable.")
 @as_json
 @click.pass_context
 def report(
@@ -78,6 +86,8 @@ def report(
     accept_sla: int | None,
     process_sla: int | None,
     slo: Path | None,
+    master: str,
+    conf: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Judge every delivery in the lake: incidents, latencies, an HTML report. Needs Spark and Java."""
@@ -86,6 +96,7 @@ def report(
 
     from gateway.clock import Clock
     from spark.job import run as run_job
+    from spark.masters import parse_settings
     from spark.sla import DEFAULTS
     from spark.slofile import read_objectives
 
@@ -106,6 +117,8 @@ def report(
         cache=platformdirs.user_cache_path("gateway-mesh"),
         thresholds=thresholds,
         objectives=read_objectives(slo) if slo is not None else None,
+        master=master,
+        settings=parse_settings(conf),
     )
     if as_json:
         emit_json(summary)
