@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from outbox.chain import Head
 from outbox.errors import CursorBelowFloor, CursorPastEnd, ForeignEpoch, InvalidCursor, InvalidId
-from outbox.ids import Epoch, Seq, epoch
+from outbox.ids import Epoch, Seq, epoch, epoch_ordinal
 from outbox.limits import SEQ_MAX
 from outbox.records import EpochRow
 
@@ -46,9 +46,11 @@ class Stretch(NamedTuple):
 
 
 def stretch_after(
-    after: Head, *, ended: Sequence[EpochRow], head: Head, floor: Seq = BEGINNING
+    after: Head, *, ended: Sequence[EpochRow], head: Head, floor: Head | None = None
 ) -> Stretch | None:
     """What follows a cursor in an outbox whose earlier epochs (oldest first) are shown so far each.
+
+    ``floor`` is the place up to which the outbox was forgotten, in whichever epoch; None for a whole one.
 
     Of an epoch that ended nothing more will come: whoever stands at its end, or past it (a reader may hold
     more than its writer remembers), goes on at the beginning of the next one. None at the end of the stream.
@@ -56,18 +58,30 @@ def stretch_after(
     """
     _check_form(after)
     if after.epoch == head.epoch:
-        start = check_cursor(after, head=head, floor=floor)
+        start = check_cursor(after, head=head, floor=floor_in(after.epoch, floor))
         return None if start == head.seq else Stretch(head.epoch, start, head.seq)
     place = next((place for place, row in enumerate(ended) if row.epoch == after.epoch), None)
     if place is None:
-        check_cursor(after, head=head, floor=floor)
+        check_cursor(after, head=head)
         raise AssertionError("a foreign epoch was refused")
-    if after.seq < ended[place].shown:
-        return Stretch(after.epoch, after.seq, ended[place].shown)
-    later = next((row for row in ended[place + 1 :] if row.shown), None)
-    if later is not None:
-        return Stretch(later.epoch, BEGINNING, later.shown)
-    return Stretch(head.epoch, floor, head.seq) if head.seq > floor else None
+    lowest = floor_in(after.epoch, floor)
+    if BEGINNING < after.seq < lowest:
+        raise CursorBelowFloor(f"cursor {after.seq} is below the floor", hint="read from 0")
+    start = max(after.seq, lowest)
+    if start < ended[place].shown:
+        return Stretch(after.epoch, start, ended[place].shown)
+    for row in ended[place + 1 :]:
+        if row.shown > (start := floor_in(row.epoch, floor)):
+            return Stretch(row.epoch, start, row.shown)
+    start = floor_in(head.epoch, floor)
+    return Stretch(head.epoch, start, head.seq) if head.seq > start else None
+
+
+def floor_in(of: Epoch, floor: Head | None) -> Seq:
+    """What is forgotten of one epoch: all of those before the floor's."""
+    if floor is None or epoch_ordinal(of) > epoch_ordinal(floor.epoch):
+        return BEGINNING
+    return floor.seq if of == floor.epoch else Seq(SEQ_MAX)
 
 
 def _check_form(after: Head) -> None:

@@ -16,13 +16,13 @@ from outbox.schema import COMPONENT, MIGRATIONS
 from outbox.sql.agents import AgentWrites
 from outbox.sql.cursors import CursorWrites
 from outbox.sql.deliveries import DeliveryWrites
-from outbox.sql.epochs import EpochWrites
 from outbox.sql.incidents import IncidentWrites
 from outbox.sql.ledger import LedgerWrites
+from outbox.sql.retention import RetentionWrites
 from outbox.sql.rows import BufferedRows
 
 
-class Journal(EpochWrites, DeliveryWrites, CursorWrites, LedgerWrites, IncidentWrites, AgentWrites):
+class Journal(RetentionWrites, DeliveryWrites, CursorWrites, LedgerWrites, IncidentWrites, AgentWrites):
     """The one writer of a node's database. Method contracts are those of ``outbox.store.Store``.
 
     ``database`` is open to packages that keep tables in the same file and write in the same transaction.
@@ -37,6 +37,7 @@ class Journal(EpochWrites, DeliveryWrites, CursorWrites, LedgerWrites, IncidentW
         self._torn = False
         self._kinds_without_rows = set()
         self._waiting_sources = {}
+        self._size = None
 
     @classmethod
     def create(cls, path: Path, identity: Identity, *, wal_bytes: int = WAL_BYTES) -> Self:
@@ -103,6 +104,7 @@ class Journal(EpochWrites, DeliveryWrites, CursorWrites, LedgerWrites, IncidentW
         self._head, self._identity = self._committed, self._lasting
         self._waiting_sources.clear()
         self._torn = False
+        self._size = None
         self.database.rollback()
 
 

@@ -3,13 +3,9 @@
 It passes the same tests as the journal.
 """
 
-from outbox.twin.agents import TwinAgents
 from outbox.twin.cursors import TwinCursors
-from outbox.twin.deliveries import TwinDeliveries
-from outbox.twin.epochs import TwinEpochs
-from outbox.twin.incidents import TwinIncidents
-from outbox.twin.ledger import TwinLedger
+from outbox.twin.retention import TwinRetention
 
 
-class MemoryStore(TwinEpochs, TwinDeliveries, TwinCursors, TwinLedger, TwinIncidents, TwinAgents):
+class MemoryStore(TwinRetention, TwinCursors):
     """``outbox.store.Store`` in dictionaries; nothing survives the object."""

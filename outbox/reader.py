@@ -13,13 +13,13 @@ from outbox.schema import COMPONENT, MIGRATIONS
 from outbox.sql.agents import AgentReads
 from outbox.sql.cursors import CursorReads
 from outbox.sql.deliveries import DeliveryReads
-from outbox.sql.epochs import EpochReads
 from outbox.sql.incidents import IncidentReads
 from outbox.sql.ledger import LedgerReads
+from outbox.sql.retention import RetentionReads
 from outbox.sql.rows import Rows
 
 
-class JournalReader(EpochReads, DeliveryReads, CursorReads, LedgerReads, IncidentReads, AgentReads):
+class JournalReader(RetentionReads, DeliveryReads, CursorReads, LedgerReads, IncidentReads, AgentReads):
     """Read-only view of one journal; the methods are those of ``outbox.store.Store``.
 
     All of them raise StorageFailed when the database cannot be read.

@@ -151,3 +151,33 @@ class Remembered(msgspec.Struct, frozen=True, kw_only=True):
     key: str
     request_hash: bytes
     event_id: EventId
+
+
+class Reader(msgspec.Struct, frozen=True, kw_only=True):
+    """Another node that reads this outbox: what it has not read is kept, as long as it shows itself."""
+
+    node: NodeId
+    epoch: Epoch
+    """Of this outbox; so is ``seq``."""
+    seq: Seq
+    seen_at_ms: int
+    """When it was last seen alive, or moved its cursor."""
+
+
+class Batch(msgspec.Struct, frozen=True, kw_only=True):
+    """What one checkpoint of the own outbox covers."""
+
+    epoch: Epoch
+    seq: Seq
+    """Of its last entry."""
+    entries: int
+    bytes: int
+    event_id: EventId
+    """Of its last entry."""
+
+
+class OutboxSize(msgspec.Struct, frozen=True):
+    """What lies above the floor."""
+
+    entries: int
+    bytes: int

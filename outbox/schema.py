@@ -10,7 +10,7 @@ Each version has its file in ``outbox.migrations``; a released one is never edit
 """
 
 from outbox.ids import Epoch, Seq, epoch_ordinal
-from outbox.migrations import v1_journal, v2_ledger_by_source, v3_epochs
+from outbox.migrations import v1_journal, v2_ledger_by_source, v3_epochs, v4_retention
 
 COMPONENT = "journal"
 
@@ -32,4 +32,4 @@ def ordinal_of(key: int) -> int:
     return key >> _SEQ_BITS
 
 
-MIGRATIONS = (v1_journal.STEP, v2_ledger_by_source.STEP, v3_epochs.STEP)
+MIGRATIONS = (v1_journal.STEP, v2_ledger_by_source.STEP, v3_epochs.STEP, v4_retention.STEP)

@@ -13,7 +13,17 @@ import msgspec
 from outbox.chain import Checkpoint, Head
 from outbox.errors import StorageFailed
 from outbox.ids import Epoch, EventId, MeshId, NodeId, Seq, event_id_bytes, event_id_from_bytes
-from outbox.records import Delivery, Doubt, EpochRow, Incident, LocalAgent, Quarantined, Received, Remembered
+from outbox.records import (
+    Delivery,
+    Doubt,
+    EpochRow,
+    Incident,
+    LocalAgent,
+    Quarantined,
+    Reader,
+    Received,
+    Remembered,
+)
 
 Value = int | str | bytes | None
 Values = tuple[Any, ...]
@@ -171,4 +181,5 @@ DOUBTS = Table("doubts", Doubt, ("source",))
 REMEMBERED = Table("remembered", Remembered, ("agent", "key"))
 QUARANTINED = Table("quarantined", Quarantined, ("source", "epoch", "seq"))
 INCIDENTS = Table("incidents", Incident, ("kind", "subject"))
+READERS = Table("readers", Reader, ("node",))
 AGENTS = Table("agents", LocalAgent, ("name",))

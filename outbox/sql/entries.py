@@ -7,13 +7,13 @@ hash, which tells.
 from collections.abc import Sequence
 
 from outbox.batch import IndexedEntry, batch_bytes, check_batch
-from outbox.chain import Checkpoint, Entry, Head, Page, Verify, extend, genesis
-from outbox.cursor import page_end, stretch_after
+from outbox.chain import Checkpoint, Entry, Head, Page, Verify, check_signature, extend, genesis
+from outbox.cursor import floor_in, page_end, stretch_after
 from outbox.errors import BrokenChain, StorageFailed
 from outbox.ids import Epoch, EventId, Seq, epoch_ordinal, event_id_bytes
 from outbox.limits import SEQ_MAX
 from outbox.records import EpochRow, Identity
-from outbox.schema import position, seq_of
+from outbox.schema import ordinal_of, position, seq_of
 from outbox.sql.rows import Asking, Writing
 from outbox.tables import EPOCHS, OutboxRow, insert, statement_sizes
 from outbox.verification import Progress, verify_outbox
@@ -33,6 +33,24 @@ class EntryReads(Asking):
         ended = self.ended_epochs()
         return self._genesis(ended[0].epoch if ended else self._identity.epoch)
 
+    def floor(self) -> Checkpoint | None:
+        """Up to where the outbox was forgotten; None when it is whole."""
+        found = self._rows.database.rows(
+            "SELECT position, CAST(hash AS BLOB), CAST(signature AS BLOB) FROM floors"
+            " ORDER BY position DESC LIMIT 1"
+        )
+        if not found:
+            return None
+        (key, digest, signature), who = found[0], self._identity
+        return Checkpoint(
+            who.mesh, who.node, self._epoch_named(ordinal_of(key)), seq_of(key), digest, signature
+        )
+
+    def beginning(self) -> Head:
+        """The place before the first entry that is left."""
+        floor = self.floor()
+        return self.genesis() if floor is None else floor.head
+
     def head(self) -> Head:
         """The last entry of the current epoch, or its genesis."""
         return self._checkpointed(0)
@@ -44,7 +62,7 @@ class EntryReads(Asking):
 
     def head_at(self, epoch: Epoch, seq: Seq) -> Head | None:
         """The chain at a place of the own outbox; None where there is none."""
-        if not self._is_own(epoch) or not 0 <= seq <= self._last(epoch):
+        if not self._is_own(epoch) or not floor_in(epoch, self._floor()) <= seq <= self._last(epoch):
             return None
         found = self._rows.database.rows(
             "SELECT position, CAST(hash AS BLOB) FROM checkpoints WHERE position BETWEEN ? AND ?"
@@ -71,15 +89,28 @@ class EntryReads(Asking):
     def verify(self, verify: Verify, start: Head | None = None, progress: Progress | None = None) -> Head:
         """Verify all of the outbox, or what follows ``start``. Raises BrokenChain, BadCheckpoint."""
         self._check_tail()
-        return verify_outbox(self, verify, start or self.genesis(), progress)
+        floor = self.floor()
+        if floor is not None:
+            check_signature(floor, self._identity.mesh, self._identity.node, verify)
+        return verify_outbox(self, verify, start or self.beginning(), progress)
 
     def verify_tail(self, verify: Verify) -> Head:
         """Verify the last batch, from the last checkpoint but one: what a start must know to append."""
         return self.verify(verify, self._checkpointed(1))
 
     def _page(self, after: Head, head: Head, entries_max: int, bytes_max: int) -> Page | None:
+        """The floor may move while another connection reads: then what was found is not all of it."""
+        while True:
+            floor = self._floor()
+            page = self._page_above(floor, after, head, entries_max, bytes_max)
+            if self._floor() == floor:
+                return page
+
+    def _page_above(
+        self, floor: Head | None, after: Head, head: Head, entries_max: int, bytes_max: int
+    ) -> Page | None:
         ended = [] if after.epoch == head.epoch else self.ended_epochs()
-        stretch = stretch_after(after, ended=ended, head=head)
+        stretch = stretch_after(after, ended=ended, head=head, floor=floor)
         if stretch is None:
             return None
         epoch, start, last = stretch
@@ -96,7 +127,9 @@ class EntryReads(Asking):
 
     def _check_tail(self) -> None:
         head = self.head()
-        last = self._last_entry(head.epoch)
+        last, floor = self._last_entry(head.epoch), self.floor()
+        if floor is not None and floor.head == head:
+            return  # nothing is left, and nothing should be
         if last != head.seq:
             raise BrokenChain(f"the last entry is {last}, the last checkpoint is of {head.seq}")
 
@@ -107,7 +140,18 @@ class EntryReads(Asking):
             " ORDER BY position DESC LIMIT 1 OFFSET ?",
             (position(epoch, Seq(0)), back),
         )
-        return Head(epoch, seq_of(found[0][0]), found[0][1]) if found else self._genesis(epoch)
+        if found:
+            return Head(epoch, seq_of(found[0][0]), found[0][1])
+        floor = self._floor()
+        return floor if floor is not None and floor.epoch == epoch else self._genesis(epoch)
+
+    def _floor(self) -> Head | None:
+        floor = self.floor()
+        return None if floor is None else floor.head
+
+    def _epoch_named(self, ordinal: int) -> Epoch:
+        row = self._rows.find(EPOCHS, ordinal)
+        return self._identity.epoch if row is None else row.epoch
 
     def _genesis(self, epoch: Epoch) -> Head:
         return genesis(self._identity.mesh, self._identity.node, epoch)

@@ -39,10 +39,6 @@ class EpochReads(EntryReads):
         """Nodes that still have to say what was dealt with, by name."""
         return {row.source: row.epoch for row in self._rows.all(DOUBTS, "ORDER BY source")}
 
-    def _epoch_named(self, ordinal: int) -> Epoch:
-        row = self._rows.find(EPOCHS, ordinal)
-        return self._identity.epoch if row is None else row.epoch
-
 
 class EpochWrites(EntryWrites, EpochReads):
     """What the writer adds."""

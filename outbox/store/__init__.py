@@ -21,6 +21,7 @@ from outbox.store.entries import EntryStore
 from outbox.store.epochs import EpochStore
 from outbox.store.incidents import IncidentStore
 from outbox.store.ledger import LedgerStore
+from outbox.store.retention import RetentionStore
 
 
 class Store(
@@ -31,6 +32,7 @@ class Store(
     LedgerStore,
     IncidentStore,
     AgentStore,
+    RetentionStore,
     Protocol,
 ):
     """What the engine may ask of the disk."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from outbox.batch import batch_bytes, check_batch
 from outbox.chain import Checkpoint, Entry, Head, Page, extend, genesis
-from outbox.cursor import page_end, stretch_after
+from outbox.cursor import floor_in, page_end, stretch_after
 from outbox.errors import StorageFailed
 from outbox.ids import Epoch, EventId, Seq
 from outbox.records import EpochRow, Identity
@@ -20,6 +20,8 @@ class History:
     """What was written in one epoch."""
 
     genesis: Head
+    base: Head
+    """Before the first entry that is left."""
     entries: list[Entry] = field(default_factory=list)
     batches: list[tuple[Seq, int]] = field(default_factory=list)
     checkpoints: dict[Seq, Checkpoint] = field(default_factory=dict)
@@ -35,7 +37,8 @@ class TwinEntries(Transaction):
         self._about: dict[EventId, tuple[_Place, ...]] = {}
         self._first: dict[EventId, _Place] = {}
         self._head = self._committed = genesis(identity.mesh, identity.node, identity.epoch)
-        self._histories: dict[Epoch, History] = {identity.epoch: History(self._head)}
+        self._histories: dict[Epoch, History] = {identity.epoch: History(self._head, self._head)}
+        self._floor: dict[str, Checkpoint] = {}
         self._shown: dict[Epoch, EpochRow] = {}
         """Epochs that are not shown to their end, in order."""
 
@@ -55,6 +58,15 @@ class TwinEntries(Transaction):
     def genesis(self) -> Head:
         """The head before the first entry of the oldest epoch."""
         return next(iter(self._histories.values())).genesis
+
+    def floor(self) -> Checkpoint | None:
+        """Up to where the outbox was forgotten; None when it is whole."""
+        return self._floor.get("")
+
+    def beginning(self) -> Head:
+        """The place before the first entry that is left."""
+        floor = self.floor()
+        return self.genesis() if floor is None else floor.head
 
     def head(self) -> Head:
         """The last entry, or the genesis."""
@@ -84,7 +96,9 @@ class TwinEntries(Transaction):
 
     def read(self, after: Head, entries_max: int, bytes_max: int) -> Page | None:
         """The committed entries after a cursor, up to a checkpoint; None at the end of the stream."""
-        stretch = stretch_after(after, ended=self.ended_epochs(), head=self._committed)
+        stretch = stretch_after(
+            after, ended=self.ended_epochs(), head=self._committed, floor=self._floor_head()
+        )
         if stretch is None:
             return None
         epoch, start, last = stretch
@@ -93,11 +107,16 @@ class TwinEntries(Transaction):
         batches = (batch for batch in history.batches[first:] if batch[0] <= last)
         end = page_end(start, batches, entries_max=entries_max, bytes_max=bytes_max)
         assert end is not None, "a stretch ends in a checkpoint"
-        return Page(epoch, tuple(history.entries[start:end]), history.checkpoints[end])
+        gone = history.base.seq
+        return Page(epoch, tuple(history.entries[start - gone : end - gone]), history.checkpoints[end])
 
     def events_about(self, event: EventId) -> list[Entry]:
         """Own entries that are this event or refer to it, in order."""
-        return [self._histories[epoch].entries[seq - 1] for epoch, seq in self._about.get(event, ())]
+        return [self._entry(epoch, seq) for epoch, seq in self._about.get(event, ())]
+
+    def _entry(self, epoch: Epoch, seq: Seq) -> Entry:
+        history = self._histories[epoch]
+        return history.entries[seq - history.base.seq - 1]
 
     def ended_epochs(self) -> list[EpochRow]:
         """Those before the current one, oldest first."""
@@ -106,9 +125,16 @@ class TwinEntries(Transaction):
     def head_at(self, epoch: Epoch, seq: Seq) -> Head | None:
         """The chain at a place of the own outbox; None where there is none."""
         history = self._histories.get(epoch)
-        if history is None or not 0 <= seq <= len(history.entries):
+        if history is None:
             return None
-        return extend(history.genesis, history.entries[:seq])
+        place = seq - history.base.seq
+        if not 0 <= place <= len(history.entries) or seq < floor_in(epoch, self._floor_head()):
+            return None
+        return extend(history.base, history.entries[:place])
+
+    def _floor_head(self) -> Head | None:
+        floor = self.floor()
+        return None if floor is None else floor.head
 
     def checkpoint_from(self, epoch: Epoch, seq: Seq) -> Checkpoint | None:
         """The first own checkpoint at a place or after it, in the same epoch."""

@@ -31,7 +31,7 @@ class TwinEpochs(TwinEntries):
         log.append(lambda: setattr(self, "_identity", before))
         self._identity = Identity(before.mesh, before.node, epoch)
         self._head = genesis(before.mesh, before.node, epoch)
-        self._set(self._histories, epoch, History(self._head))
+        self._set(self._histories, epoch, History(self._head, self._head))
 
     def hold(self) -> None:
         """What is appended from now on is not to be shown."""

@@ -1,5 +1,7 @@
 """Incidents and quarantined entries in memory."""
 
+from itertools import count
+
 from outbox.ids import NodeId, Seq
 from outbox.records import Identity, Incident, Quarantined
 from outbox.twin.transaction import Transaction
@@ -11,15 +13,20 @@ class TwinIncidents(Transaction):
     def __init__(self, identity: Identity) -> None:
         super().__init__(identity)
         self._quarantined: dict[tuple[NodeId, str, Seq], Quarantined] = {}
+        self._caught: dict[tuple[NodeId, str, Seq], int] = {}
+        self._catches = count()
         self._incidents: dict[tuple[str, str], Incident] = {}
 
     def quarantine(self, row: Quarantined) -> None:
         """Keep an entry that is no valid event."""
-        self._set(self._quarantined, (row.source, row.epoch, row.seq), row)
+        key = (row.source, row.epoch, row.seq)
+        if key not in self._caught:
+            self._set(self._caught, key, next(self._catches))
+        self._set(self._quarantined, key, row)
 
     def quarantined(self) -> list[Quarantined]:
         """All of them, in order of arrival."""
-        return list(self._quarantined.values())
+        return [self._quarantined[key] for key in sorted(self._caught, key=self._caught.__getitem__)]
 
     def incident(self, kind: str, subject: str) -> Incident | None:
         """One incident, open or closed."""

@@ -1,7 +1,6 @@
 """A transaction over dictionaries: each write remembers how to take itself back.
 
-Only maps whose rows are never removed are iterated over unsorted, so the order of every answer is the same
-in every run.
+Every answer is sorted or in an order of its own: taking back a removal puts a row last.
 """
 
 from collections.abc import Callable, Iterable

@@ -135,6 +135,13 @@ def everything(store: Store, world: Any) -> tuple[Any, ...]:
         store.incident("late", "x"),
         [store.incidents(open_only=only) for only in (True, False)],
         store.agents(),
+        store.floor(),
+        store.beginning(),
+        store.size(),
+        store.oldest_batches(ALL),
+        store.first_owed(store.head().epoch, store.head().seq),
+        [store.first_position(event) for event in events],
+        store.readers(),
     )
 
 
@@ -583,6 +590,16 @@ class Twins(RuleBasedStateMachine):
             store.drop_agent(AgentId(f"a{number // 2}"))
             store.quarantine(unreadable(number % 4))
             store.remember(remembered(self.world, number))
+
+    @rule(batches=st.integers(1, 4), upto=numbers, source=st.sampled_from([MBP, LAB]))
+    def forget(self, batches: int, upto: int, source: NodeId) -> None:
+        self.end("commit")
+        for store in self.writing():
+            oldest = store.oldest_batches(batches)
+            if oldest:
+                store.move_floor(oldest[-1].epoch, oldest[-1].seq)
+            store.prune_ledger(source, EPOCH, Seq(upto), 3)
+            store.prune_incidents(upto, 2)
 
     @rule(after=st.integers(-1, 12), entries_max=st.integers(0, 6), bytes_max=st.integers(0, 900))
     def read(self, after: int, entries_max: int, bytes_max: int) -> None:

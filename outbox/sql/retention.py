@@ -1,0 +1,134 @@
+"""What may be forgotten, in SQL."""
+
+from collections.abc import Sequence
+
+from outbox.batch import batch_bytes
+from outbox.chain import Checkpoint, Entry
+from outbox.delivery import settled
+from outbox.errors import StorageFailed
+from outbox.ids import Epoch, NodeId, Seq, event_id_from_bytes
+from outbox.kinds import Kind
+from outbox.records import Batch, OutboxSize, Reader
+from outbox.schema import ordinal_of, position, seq_of
+from outbox.sql.epochs import EpochReads, EpochWrites
+from outbox.tables import DELIVERIES, INCIDENTS, QUARANTINED, READERS, RECEIVED, REMEMBERED
+
+_FORGOTTEN = "WHERE event_id IN (SELECT event_id FROM outbox WHERE position > ? AND position <= ?)"
+
+_LATER = "SELECT 1 FROM outbox o WHERE o.event_id = {0}.event_id AND o.position > ?"
+_FORGOTTEN_WHOLLY = f"{_FORGOTTEN} AND NOT EXISTS ({_LATER})"
+
+
+class RetentionReads(EpochReads):
+    """The questions of ``outbox.store.retention``."""
+
+    def size(self) -> OutboxSize:
+        """How much is left."""
+        above = self._key(self.floor())
+        entries = sum(
+            max(0, self._last(epoch) - seq_of(max(above, position(epoch, Seq(0)))))
+            for epoch in (*(row.epoch for row in self.ended_epochs()), self._identity.epoch)
+            if position(epoch, self._last(epoch)) > above
+        )
+        sql = "SELECT coalesce(sum(bytes), 0) FROM checkpoints WHERE position > ?"
+        return OutboxSize(entries, int(self._rows.database.rows(sql, (above,))[0][0]))
+
+    def oldest_batches(self, limit: int) -> list[Batch]:
+        """The first batches above the floor, oldest first."""
+        last = self._key(self.floor())
+        rows = self._rows.database.rows(
+            "SELECT position, bytes, event_id FROM checkpoints JOIN outbox USING (position)"
+            " WHERE position > ? ORDER BY position LIMIT ?",
+            (last, limit),
+        )
+        found: list[Batch] = []
+        for key, size, event in rows:
+            epoch = self._epoch_named(ordinal_of(key))
+            first = max(last, position(epoch, Seq(0)))
+            found.append(
+                Batch(
+                    epoch=epoch,
+                    seq=seq_of(key),
+                    entries=key - first,
+                    bytes=size,
+                    event_id=event_id_from_bytes(event),
+                )
+            )
+            last = key
+        return found
+
+    def first_owed(self, epoch: Epoch, seq: Seq) -> tuple[Epoch, Seq] | None:
+        """The first entry above the floor and up to a place whose delivery has no end yet."""
+        rows = self._rows.all(DELIVERIES, _FORGOTTEN, self._key(self.floor()), position(epoch, seq))
+        owed = [row.event_id for row in rows if not settled(Kind(row.kind), row.state)]
+        places = [place for event in owed if (place := self.first_position(event)) is not None]
+        return min(places, default=None)
+
+    def readers(self) -> list[Reader]:
+        """Nodes that are known to read this outbox, by name."""
+        return self._rows.all(READERS, "ORDER BY node")
+
+    def _key(self, place: Checkpoint | None) -> int:
+        return 0 if place is None else position(place.epoch, place.seq)
+
+
+class RetentionWrites(EpochWrites, RetentionReads):
+    """What the writer adds. It counts as it writes: a sum over all checkpoints takes too long for a tick."""
+
+    _size: OutboxSize | None
+
+    def size(self) -> OutboxSize:
+        """How much is left."""
+        if self._size is None:
+            self._size = super().size()
+        return self._size
+
+    def append(self, entries: Sequence[Entry], checkpoint: Checkpoint) -> None:
+        """Add a batch. Raises StorageFailed when it does not follow on or repeats an attempt."""
+        super().append(entries, checkpoint)
+        if self._size is not None:
+            grown = self._size.bytes + batch_bytes(entries)
+            self._size = OutboxSize(self._size.entries + len(entries), grown)
+
+    def move_floor(self, epoch: Epoch, seq: Seq) -> Checkpoint:
+        """Forget everything up to a checkpoint, with the deliveries and idempotency keys of its events."""
+        self._rows.need_transaction()
+        database, below, above = self._rows.database, self._key(self.floor()), position(epoch, seq)
+        if above > position(self._committed.epoch, self._committed.seq):
+            raise StorageFailed(f"{epoch}/{seq} is not committed")
+        database.execute(
+            "INSERT INTO floors VALUES (?, (SELECT hash FROM checkpoints WHERE position = ?),"
+            " (SELECT signature FROM checkpoints WHERE position = ?))",
+            (above, above, above),
+        )
+        self._rows.drop(DELIVERIES, _FORGOTTEN_WHOLLY.format("deliveries"), below, above, above)
+        self._rows.drop(REMEMBERED, _FORGOTTEN_WHOLLY.format("remembered"), below, above, above)
+        database.execute("DELETE FROM outbox WHERE position <= ?", (above,))
+        database.execute("DELETE FROM checkpoints WHERE position < ?", (above,))
+        database.execute("DELETE FROM floors WHERE position < ?", (above,))
+        self._size = None
+        floor = self.floor()
+        assert floor is not None, "it was just written"
+        return floor
+
+    def put_reader(self, row: Reader) -> None:
+        """Insert or replace it."""
+        self._rows.put(READERS, row)
+
+    def drop_reader(self, node: NodeId) -> None:
+        """It reads no more; an absent one is fine."""
+        self._rows.drop(READERS, "WHERE node = ?", node)
+
+    def prune_ledger(self, source: NodeId, epoch: Epoch, seq: Seq, limit: int) -> int:
+        """Forget finished turns of another outbox up to a place of it, oldest first."""
+        clause = (
+            "WHERE arrival IN (SELECT arrival FROM received WHERE state = 'done' AND source = ?"
+            " AND (epoch, seq) <= (?, ?) ORDER BY epoch, seq LIMIT ?)"
+        )
+        return self._rows.drop(RECEIVED, clause, source, epoch, seq, limit)
+
+    def prune_incidents(self, closed_before_ms: int, quarantined_max: int) -> None:
+        """Forget incidents that were closed before a time, and all but the newest quarantined entries."""
+        self._rows.drop(INCIDENTS, "WHERE closed_at_ms < ?", closed_before_ms)
+        newest = "(SELECT arrival FROM quarantined ORDER BY arrival DESC LIMIT ?)"
+        self._rows.drop(QUARANTINED, f"WHERE arrival NOT IN {newest}", quarantined_max)
