@@ -1,73 +1,85 @@
-"""The life of each root event: all statements about it, gathered into one row.
+"""The life of each root event: the sides of all nodes put together into one row.
 
-One group-by on ``rootId``, and every aggregate is a minimum or a maximum: duplicates, retries, repeated pages
-and late events cannot change a result, and two halves of a history can be gathered apart and then together.
-So there is no join, no sorting and no removal of duplicates, and the data is exchanged once.
-
-Facts and their times are kept apart: a node whose clock was never set has still accepted the event.
+The sides of a root lie together already, so nothing is exchanged or sorted for it. What the root's own node
+says of it (that it exists, that it was given up) counts from that node only, answers only from nodes that the
+root was routed to. One side a node is left by then, so these aggregates see each fact once.
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from outbox.records import DeliveryState
-from spark.events import Role
+from spark.events import ANSWERS, Role
+from spark.limits import TASK_COMPLETE_MS, TASK_PROGRESS_MS
+from spark.sides import said, sides
 from spark.sla import Threshold
+from spark.tasks import TaskKind
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-
-class Gathered(NamedTuple):
-    """One aggregate: the ``how`` of ``value`` over the statements with this role."""
-
-    how: str
-    role: Role
-    value: str
+_HOME = said(Role.ROOT)
+_ROUTED = said(Role.ROUTED)
+_POSITION = "named_struct('node', node, 'epoch', {0}.epoch, 'seq', {0}.seq)"
 
 
-GATHERED: dict[str, Gathered] = {
-    "kind": Gathered("max", Role.ROOT, "kind"),
-    "fromNode": Gathered("max", Role.ROOT, "sourceNodeId"),
-    "fromAgent": Gathered("max", Role.ROOT, "sourceAgentId"),
-    "toAgent": Gathered("max", Role.ROOT, "toAgentId"),
-    "parentId": Gathered("max", Role.ROOT, "corrId"),
-    "threadId": Gathered("max", Role.ROOT, "threadId"),
-    "type": Gathered("max", Role.ROOT, "type"),
-    "priority": Gathered("min", Role.ROOT, "priority"),
-    "createdAt": Gathered("min", Role.ROOT, "at"),
-    "expiresAt": Gathered("max", Role.ROOT, "expiresAt"),
-    "first": Gathered("min", Role.ROOT, "named_struct('epoch', epoch, 'seq', seq, 'node', sourceNodeId)"),
-    "last": Gathered("max", Role.ROOT, "named_struct('attempt', attempt, 'toNodes', toNodes)"),
-    "isAccepted": Gathered("max", Role.ACCEPTED, "true"),
-    "acceptedAt": Gathered("min", Role.ACCEPTED, "at"),
-    "accepted": Gathered("min", Role.ACCEPTED, "named_struct('at', at, 'node', sourceNodeId)"),
-    "isProcessed": Gathered("max", Role.PROCESSED, "true"),
-    "processedAt": Gathered("min", Role.PROCESSED, "at"),
-    "engagedAt": Gathered("min", Role.PROCESSED, "engagedAt"),
-    # "ok" sorts after "failed": a turn that succeeded anywhere has succeeded.
-    "outcome": Gathered("max", Role.PROCESSED, "outcome"),
-    "error": Gathered("max", Role.PROCESSED, "error"),
-    "deliveries": Gathered("max", Role.PROCESSED, "deliveries"),
-    "isReplied": Gathered("max", Role.REPLIED, "true"),
-    "repliedAt": Gathered("min", Role.REPLIED, "at"),
-    "isRefused": Gathered("max", Role.REFUSED, "true"),
-    "refusal": Gathered("max", Role.REFUSED, "error"),
-    "isDead": Gathered("max", Role.DEAD, "true"),
-    "deadAt": Gathered("min", Role.DEAD, "at"),
-    "reason": Gathered("max", Role.DEAD, "coalesce(reason, error)"),
-    "deadAttempts": Gathered("max", Role.DEAD, "attempts"),
-}
+def _of(how: str, whose: str, value: str) -> str:
+    return f"{how}(case when {whose} then {value} end)"
+
+
+def _same(how: str, whose: str, *names: str) -> dict[str, str]:
+    return {name: _of(how, whose, name) for name in names}
+
+
+TOGETHER: dict[str, str] = {
+    **_same(
+        "max", _HOME, "kind", "fromAgent", "toAgent", "parentId", "threadId", "type", "capabilityId",
+        "requestedVersion", "delegationVersion", "hops", "expiresAt", "last", "reason", "deadAttempts",
+    ),
+    **_same("min", _HOME, "priority", "createdAt", "acceptWithinMs", "completeWithinMs", "deadAt"),
+    "fromNode": _of("max", _HOME, "node"),
+    "first": _of("min", _HOME, _POSITION.format("first")),
+    "buried": _of("max", f"{_HOME} and {said(Role.DEAD)}", _POSITION.format("said")),
+    "isDead": _of("max", _HOME, said(Role.DEAD)),
+    "facts": _of("bit_or", _ROUTED, "facts"),
+    "accepted": _of(
+        "min", f"{_ROUTED} and {said(Role.ACCEPTED)}", "named_struct('at', acceptedAt, 'node', node)"
+    ),
+    **_same(
+        "min", _ROUTED, "acceptedAt", "processedAt", "engagedAt", "repliedAt", "answeredAt", "etaFirst",
+        "taskAcceptedAt", "completedAt", "failedAt",
+    ),
+    **_same(
+        "max", _ROUTED, "outcome", "error", "deliveries", "refusal", "etaLast", "resolvedVersion",
+        "executorVersion", "progressAt", "errorClass",
+    ),
+    "engagedFirst": _of("min", f"{_ROUTED} and engagedAt is not null", "node"),
+    "engagedLast": _of("max", f"{_ROUTED} and engagedAt is not null", "node"),
+    "missFirst": _of("min", f"{_ROUTED} and missFirst is not null", _POSITION.format("missFirst")),
+    "missLast": _of("max", f"{_ROUTED} and missLast is not null", _POSITION.format("missLast")),
+    "saidFirst": _of("min", f"{_ROUTED} and said is not null and not {_HOME}", _POSITION.format("said")),
+    "saidLast": _of("max", f"{_ROUTED} and said is not null and not {_HOME}", _POSITION.format("said")),
+}  # fmt: skip
+"""Column → the aggregate over the sides of a root."""
 
 STATES: tuple[tuple[DeliveryState, str], ...] = (
     (DeliveryState.DEAD_LETTER, "isDead"),
-    (DeliveryState.REPLIED, "isReplied"),
-    (DeliveryState.PROCESSED, "isProcessed"),
-    (DeliveryState.ACCEPTED, "isAccepted"),
-    (DeliveryState.RETRY_PENDING, "isRefused or attempts > 1"),
+    (DeliveryState.REPLIED, said(*ANSWERS)),
+    (DeliveryState.PROCESSED, said(Role.PROCESSED)),
+    (DeliveryState.ACCEPTED, said(Role.ACCEPTED)),
+    (DeliveryState.RETRY_PENDING, f"{said(Role.REFUSED)} or attempts > 1"),
     (DeliveryState.EMITTED, "true"),
 )
 """State and condition; the first that holds counts."""
+
+TASK_STATES: tuple[tuple[str, str], ...] = (
+    ("failed", said(Role.TASK_FAILED)),
+    ("completed", said(Role.TASK_COMPLETED)),
+    ("working", said(Role.TASK_UPDATED)),
+    ("accepted", said(Role.TASK_ACCEPTED)),
+    ("created", "true"),
+)
+"""Of a ``task_create``: how far its agent came; the first that holds counts."""
 
 LATENCIES: dict[str, tuple[str, str]] = {
     "acceptMs": ("createdAt", "acceptedAt"),
@@ -79,11 +91,14 @@ LATENCIES: dict[str, tuple[str, str]] = {
 """Milliseconds from one time to another. Below zero when the clocks of two nodes disagree: not hidden."""
 
 COLUMNS = (
-    "rootId", "kind", "type", "priority", "fromNode", "fromAgent", "toNode", "toAgent", "toNodes", "parentId",
-    "threadId", "position", "createdAt", "acceptedAt", "engagedAt", "processedAt", "repliedAt", "deadAt",
-    "expiresAt", "acceptDueAt", "processDueAt", "doneAt", "state", "outcome", "error", "refusal", "reason",
-    "attempts", "deliveries",
-    *LATENCIES,
+    "rootId", "kind", "type", "priority", "fromNode", "fromAgent", "toNode", "toAgent", "toNodes",
+    "parentId", "threadId", "hops", "capabilityId", "requestedVersion", "resolvedVersion",
+    "delegationVersion", "executorVersion", "position", "evidence", "createdAt", "acceptedAt",
+    "engagedAt", "processedAt", "repliedAt", "deadAt", "doneAt", "expiresAt", "taskAcceptedAt",
+    "progressAt", "completedAt", "failedAt", "finishedAt", "etaFirst", "etaAt", "state", "taskState",
+    "attempts", "deliveries", "outcome", "error", "refusal", "reason", "errorClass", "isAnswered",
+    "misroutedTwice", "engagedNode", "otherEngagedNode", "acceptDueAt", "processDueAt", "progressDueAt",
+    "completeDueAt", *LATENCIES,
 )  # fmt: skip
 """The lifecycle table."""
 
@@ -93,43 +108,69 @@ def deliveries(statements: "DataFrame", thresholds: Mapping[str, Threshold]) -> 
 
     What was only ever answered, and is not in the lake itself, has no row: nothing is known of when it began.
     """
+    return lifecycle(sides(statements), thresholds)
+
+
+def lifecycle(sides: "DataFrame", thresholds: Mapping[str, Threshold]) -> "DataFrame":
+    """One row a root event, with ``COLUMNS``, from what each node said of it."""
     from pyspark.sql import functions as F  # noqa: N812 - the name everybody gives it
 
-    gathered = [
-        F.expr(f"{how}(case when role = '{role}' then {value} end)").alias(name)
-        for name, (how, role, value) in GATHERED.items()
-    ]
-    lives = statements.groupBy("rootId").agg(*gathered).where("kind is not null")
-    known = lives.selectExpr("* except (isAccepted, isProcessed, isReplied, isRefused, isDead)", *_facts())
+    together = [F.expr(aggregate).alias(name) for name, aggregate in TOGETHER.items()]
+    lives = sides.groupBy("rootId").agg(*together).where("kind is not null")
+    known = lives.selectExpr("*", *_facts())
     return known.selectExpr("*", *_judgements(thresholds)).select(*COLUMNS)
 
 
+_SHOWN = ("first", "missFirst", "saidFirst", "saidLast", "buried")
+
+
 def _facts() -> list[str]:
-    flags = ("isAccepted", "isProcessed", "isReplied", "isRefused", "isDead")
     return [
-        *(f"coalesce({flag}, false) as {flag}" for flag in flags),
         "greatest(last.attempt, deadAttempts, 1) as attempts",
         # Before anybody accepted: where the last attempt was sent, when that is one node.
         "coalesce(accepted.node, case when last.toNodes not in ('', '*') then last.toNodes end) as toNode",
         "last.toNodes as toNodes",
-        "concat_ws('/', first.node, first.epoch, first.seq) as position",
-        "least(processedAt, repliedAt) as doneAt",
+        f"{_place('first')} as position",
+        f"array_distinct(array_compact(array({_places(*_SHOWN)}))) as evidence",
+        "least(processedAt, answeredAt) as doneAt",
+        "least(completedAt, failedAt) as finishedAt",
+        "etaLast as etaAt",
+        f"{said(*ANSWERS)} as isAnswered",
+        "coalesce(missFirst <> missLast, false) as misroutedTwice",
+        "engagedFirst as engagedNode",
+        "case when engagedFirst <> engagedLast then engagedLast end as otherEngagedNode",
     ]
 
 
+def _place(name: str) -> str:
+    return f"case when {name} is not null then concat_ws('/', {name}.node, {name}.epoch, {name}.seq) end"
+
+
+def _places(*names: str) -> str:
+    return ", ".join(_place(name) for name in names)
+
+
 def _judgements(thresholds: Mapping[str, Threshold]) -> list[str]:
-    cases = " ".join(f"when {condition} then '{state}'" for state, condition in STATES)
     accept = {kind: threshold.accept_ms for kind, threshold in thresholds.items()}
     process = {kind: threshold.process_ms for kind, threshold in thresholds.items()}
+    take_on = f"coalesce(acceptWithinMs, {_by_kind(process)})"
+    complete = f"coalesce(completeWithinMs, {TASK_COMPLETE_MS}L)"
     return [
-        f"case {cases} end as state",
+        f"case {_cases(STATES)} end as state",
+        f"case when kind = '{TaskKind.CREATE}' then case {_cases(TASK_STATES)} end end as taskState",
         f"timestampadd(millisecond, {_by_kind(accept)}, createdAt) as acceptDueAt",
-        f"timestampadd(millisecond, {_by_kind(process)}, acceptedAt) as processDueAt",
+        f"timestampadd(millisecond, {take_on}, acceptedAt) as processDueAt",
+        f"timestampadd(millisecond, {TASK_PROGRESS_MS}L, progressAt) as progressDueAt",
+        f"coalesce(etaLast, timestampadd(millisecond, {complete}, taskAcceptedAt)) as completeDueAt",
         *(
             f"timestampdiff(millisecond, {start}, {end}) as {name}"
             for name, (start, end) in LATENCIES.items()
         ),
     ]
+
+
+def _cases(states: tuple[tuple[str, str], ...]) -> str:
+    return " ".join(f"when {condition} then '{state}'" for state, condition in states)
 
 
 def _by_kind(values: Mapping[str, int | None]) -> str:

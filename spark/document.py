@@ -6,8 +6,8 @@ Its JSON Schema is ``docs/incidents.schema.json``, made from these records (``ma
 import msgspec
 
 from outbox.timestamps import rfc3339
-from spark.incidents import RULES_VERSION
 from spark.objectives import Measure, Share, Standing
+from spark.rules import RULES_VERSION
 from spark.summary import ClassCount, IncidentLine, StateCount, Stream, Summary
 
 JSON_VERSION = 1

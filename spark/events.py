@@ -1,75 +1,165 @@
 """Event rows as statements about messages: one narrow row for each thing that an event says of a *root*.
 
-A root is an event that somebody must acknowledge. Most events say one thing; a reply says two: that it
-exists, and that its parent was answered. ``role`` names what is said: later steps never look at kinds again.
+A root is an event that somebody must acknowledge: a message, a reply, a task and each of its steps. Most
+events say more than one thing: a message says that it exists and to which node it was routed, a reply says
+besides that its parent was answered. ``role`` names what is said, ``node`` of whom: the node that an event
+was routed to, else the node that speaks. Later steps look at roles, never at kinds.
+
+Columns that a role has no use for are null, so that little travels when statements are exchanged.
 """
 
-from enum import StrEnum
+from collections.abc import Iterable
+from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from outbox.kinds import RULES, AckStatus, Kind, Outcome
 from spark.schema import DISTRUSTED, Flag
+from spark.tasks import STEPS, TaskKind
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-class Role(StrEnum):
-    """What a row says about its root."""
+class Role(IntEnum):
+    """What a row says about its root; one byte, since there are millions of them."""
 
-    ROOT = "root"
-    """The event itself, one row an attempt."""
-    ACCEPTED = "accepted"
-    PROCESSED = "processed"
-    REFUSED = "refused"
-    REPLIED = "replied"
-    DEAD = "dead"
+    ROOT = 0
+    """The event itself, one row an attempt; ``node`` is its sender's."""
+    ROUTED = 1
+    """An attempt went to ``node``."""
+    ACCEPTED = 2
+    PROCESSED = 3
+    REFUSED = 4
+    REPLIED = 5
+    DEAD = 6
+    TASK_ACCEPTED = 7
+    TASK_UPDATED = 8
+    TASK_COMPLETED = 9
+    TASK_FAILED = 10
 
 
-def _kinds(kinds: list[Kind]) -> str:
-    return ", ".join(f"'{kind}'" for kind in kinds)
+ANSWERS = (
+    Role.REPLIED,
+    Role.TASK_ACCEPTED,
+    Role.TASK_UPDATED,
+    Role.TASK_COMPLETED,
+    Role.TASK_FAILED,
+)
+"""What an agent says in answer."""
+
+ROOT_KINDS: tuple[str, ...] = (
+    *(kind for kind, rule in RULES.items() if rule.accepted),
+    *TaskKind,
+)
+"""Kinds that somebody must acknowledge."""
+
+_ANSWER_ROLES: dict[str, Role] = {
+    Kind.REPLY: Role.REPLIED,
+    TaskKind.ACCEPT: Role.TASK_ACCEPTED,
+    TaskKind.UPDATE: Role.TASK_UPDATED,
+    TaskKind.COMPLETE: Role.TASK_COMPLETED,
+    TaskKind.FAILED: Role.TASK_FAILED,
+}
 
 
-_ROOT_KINDS = _kinds([kind for kind, rule in RULES.items() if rule.accepted])
+def quoted(names: Iterable[str]) -> str:
+    """Names as a list of SQL strings."""
+    return ", ".join("'" + name.replace("'", "''") + "'" for name in names)
+
 
 ROLE_OF = f"""
 case
-    when kind in ({_ROOT_KINDS}) then '{Role.ROOT}'
-    when kind = '{Kind.DEAD_LETTER}' then '{Role.DEAD}'
-    when kind = '{Kind.ACK}' and outcome = '{Outcome.REFUSED}' then '{Role.REFUSED}'
-    when kind = '{Kind.ACK}' and status = '{AckStatus.PROCESSED}' then '{Role.PROCESSED}'
-    when kind = '{Kind.ACK}' then '{Role.ACCEPTED}'
+    when kind = '{Kind.DEAD_LETTER}' then {Role.DEAD:d}
+    when kind = '{Kind.ACK}' and outcome = '{Outcome.REFUSED}' then {Role.REFUSED:d}
+    when kind = '{Kind.ACK}' and status = '{AckStatus.PROCESSED}' then {Role.PROCESSED:d}
+    when kind = '{Kind.ACK}' then {Role.ACCEPTED:d}
 end
 """
-"""What an event says of ``rootId``. A refusal counts as such on either level."""
+"""What an event that is no root says of ``rootId``. A refusal counts as such on either level."""
 
-_LIES = ", ".join(f"'{flag}'" for flag in DISTRUSTED)
+_LIES = quoted(DISTRUSTED)
 
 TRUSTED = f"(flags is null or not arrays_overlap(split(flags, ','), array({_LIES})))"
 """Rows that may say anything at all."""
 
-_TIME = f"case when find_in_set('{Flag.CREATED_AT}', coalesce(flags, '')) = 0 then createdAt end"
+_TIME = f"case when flags is null or find_in_set('{Flag.CREATED_AT}', flags) = 0 then createdAt end"
 
-_SAID = f"""
+
+def statements(events: "DataFrame", nodes: Iterable[str]) -> "DataFrame":
+    """``rootId, node, role, at, epoch, seq`` and what later steps read; ``at`` is null for a clock that lies.
+
+    ``nodes`` are those that a broadcast is routed to: all that can have answered it. Signals, unknown kinds
+    and rows that cannot be trusted say nothing and are left out.
+    """
+    said = events.where(TRUSTED).selectExpr("* except (toNodes)", "coalesce(toNodes, '') as toNodes")
+    said = said.selectExpr(_said(nodes), f"{_TIME} as at", *_KEPT)
+    return said.where("rootId is not null and node is not null").selectExpr(*_COLUMNS)
+
+
+def _said(nodes: Iterable[str]) -> str:
+    root = _struct("rootId", "sourceNodeId", Role.ROOT)
+    routed = _struct("rootId", "toNodes", Role.ROUTED)
+    answered = "named_struct('rootId', corrId, 'node', sourceNodeId, 'role', case kind {} end)".format(
+        " ".join(f"when '{kind}' then {role:d}Y" for kind, role in _ANSWER_ROLES.items())
+    )
+    one = f"'{Kind.REPLY}', {quoted(STEPS)}"
+    everyone = f"array({quoted(sorted(nodes))})"
+    many = (
+        f"transform(case when toNodes = '*' then {everyone} else split(toNodes, ',') end,"
+        f" n -> {_struct('rootId', 'n', Role.ROUTED)})"
+    )
+    single = "toNodes <> '*' and instr(toNodes, ',') = 0"
+    return f"""
 inline(case
-    when kind = '{Kind.REPLY}' then array(
-        named_struct('rootId', rootId, 'role', '{Role.ROOT}'),
-        named_struct('rootId', corrId, 'role', '{Role.REPLIED}'))
-    else array(named_struct('rootId', rootId, 'role', {ROLE_OF}))
+    when kind in ({quoted(ROOT_KINDS)}) then case
+        when {single} and kind in ({one}) then array({root}, {routed}, {answered})
+        when {single} then array({root}, {routed})
+        when kind in ({one}) then concat(array({root}, {answered}), {many})
+        else concat(array({root}), {many}) end
+    when kind in ('{Kind.ACK}', '{Kind.DEAD_LETTER}') then
+        array(named_struct('rootId', rootId, 'node', sourceNodeId, 'role', cast({ROLE_OF} as tinyint)))
 end)
 """
 
+
+def _struct(root: str, node: str, role: Role) -> str:
+    return f"named_struct('rootId', {root}, 'node', {node}, 'role', {role:d}Y)"
+
+
 _KEPT = (
     "sourceNodeId", "epoch", "seq", "kind", "attempt", "sourceAgentId", "toAgentId", "toNodes", "corrId",
-    "threadId", "expiresAt", "priority", "type", "outcome", "error", "reason", "attempts", "engagedAt",
-    "deliveries",
+    "threadId", "expiresAt", "priority", "type", "hops", "outcome", "error", "reason", "attempts",
+    "engagedAt", "deliveries", "etaAt", "capabilityId", "version", "skillVersion", "acceptWithinMs",
+    "completeWithinMs", "errorClass",
 )  # fmt: skip
 
+_OF_ROOT = {
+    "kind": "kind",
+    "fromAgent": "sourceAgentId",
+    "toAgent": "toAgentId",
+    "toNodes": "toNodes",
+    "parentId": "corrId",
+    "threadId": "threadId",
+    "type": "type",
+    "capabilityId": "capabilityId",
+    "priority": "priority",
+    "hops": "hops",
+    "attempt": "attempt",
+    "expiresAt": "expiresAt",
+    "acceptWithinMs": "acceptWithinMs",
+    "completeWithinMs": "completeWithinMs",
+}
+"""What only the root's own row carries on."""
 
-def statements(events: "DataFrame") -> "DataFrame":
-    """``rootId, role, at`` and what later steps read; ``at`` is null when the clock was not credible.
+_OF_ANSWER = ("outcome", "error", "reason", "attempts", "engagedAt", "deliveries", "etaAt", "errorClass")
+"""What only answers carry on. A step of a task is a root too: its row as a root says nothing of its task."""
 
-    Signals, unknown kinds and rows that cannot be trusted say nothing and are left out.
-    """
-    said = events.where(TRUSTED).selectExpr(_SAID, f"{_TIME} as at", *_KEPT)
-    return said.where("role is not null and rootId is not null")
+_VERSIONED = f"role > {Role.ROUTED:d} or role = {Role.ROOT:d} and kind = '{TaskKind.CREATE}'"
+
+_COLUMNS = (
+    "rootId", "node", "role", f"case when role <> {Role.ROUTED:d} then at end as at", "epoch", "seq",
+    *(f"case when role = {Role.ROOT:d} then {source} end as {name}" for name, source in _OF_ROOT.items()),
+    *(f"case when role > {Role.ROUTED:d} then {name} end as {name}" for name in _OF_ANSWER),
+    f"case when {_VERSIONED} then version end as version",
+    f"case when {_VERSIONED} then skillVersion end as skillVersion",
+)  # fmt: skip

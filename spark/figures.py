@@ -83,7 +83,7 @@ def summarise(
         thresholds=thresholds,
         standings=standings(tables.lifecycle, objectives, as_of_ms),
         streams=tuple(_lines(_streams(tables.events), Stream)),
-        states=tuple(_lines(_states(tables.lifecycle), StateCount)),
+        states=tuple(_lines(states(tables.lifecycle), StateCount)),
         classes=tuple(_lines(_classes(tables.incidents), ClassCount)),
         latency=tuple(_latency(tables.latency)),
         buckets=buckets,
@@ -108,7 +108,8 @@ def _streams(events: "DataFrame") -> "DataFrame":
     )
 
 
-def _states(lifecycle: "DataFrame") -> "DataFrame":
+def states(lifecycle: "DataFrame") -> "DataFrame":
+    """How many root events of a kind are in a state."""
     return (
         lifecycle.groupBy("kind", "state")
         .count()

@@ -56,13 +56,19 @@ def _incident(line: IncidentLine) -> str:
     is_closed = line.closed_at_ms is not None
     until = f" · closed {moment(line.closed_at_ms)}" if is_closed else ""
     detail = f" · {short(line.detail, DETAIL_MAX)}" if line.detail else ""
-    tries = f" · {number(line.attempts)} attempts" if line.attempts > 1 else ""
+    attempts = line.attempts or 0
+    tries = f" · {number(attempts)} attempts" if attempts > 1 else ""
     return (
         f"<li><p>{_tag(line.name, 'closed' if is_closed else line.severity)}"
         f" {_party(line.from_agent, line.from_node)} → {_party(line.to_agent, line.to_node)}{detail}</p>"
         f'<p class="sub">sent {moment(line.created_at_ms)} · since {moment(line.opened_at_ms)}'
-        f"{until}{tries}</p><code>gateway trace {text(line.root_id)}</code></li>"
+        f"{until}{tries}</p><code>{_where(line)}</code></li>"
     )
+
+
+def _where(line: IncidentLine) -> str:
+    """How to look at it: a message can be traced, an outbox has a place."""
+    return text(f"gateway trace {line.root_id}" if line.root_id else line.position or line.subject)
 
 
 def _tag(name: str, tone: str) -> str:

@@ -1,93 +1,79 @@
-"""Which messages broke a promise: rules as data, over the lifecycle table.
+"""The incidents table: a row for each rule that a root event broke, and for each that an outbox did."""
 
-A condition is SQL text with ``{as_of}`` in it. It is built into a query late, since Spark has no columns
-before it has a session, and so that other engines can run the same text.
+from typing import TYPE_CHECKING
 
-Version 1 of the rules since 2026-11; a changed condition is a new version, so that old reports can be
-explained.
-"""
-
-from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
-
-from outbox.records import DeliveryState
+from spark.rules import RULES, RULES_VERSION, STREAM_RULES, IncidentClass, Rule
 from spark.sla import moment
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-RULES_VERSION = 1
+COLUMNS: dict[str, str] = {
+    "incidentId": "string",
+    "class": "string",
+    "severity": "string",
+    "openedAt": "timestamp",
+    "closedAt": "timestamp",
+    "subject": "string",
+    "rootId": "string",
+    "kind": "string",
+    "threadId": "string",
+    "fromNode": "string",
+    "fromAgent": "string",
+    "toNode": "string",
+    "toAgent": "string",
+    "nodes": "array<string>",
+    "agents": "array<string>",
+    "capabilityId": "string",
+    "delegationVersion": "string",
+    "executorVersion": "string",
+    "createdAt": "timestamp",
+    "state": "string",
+    "attempts": "bigint",
+    "deliveries": "bigint",
+    "detail": "string",
+    "position": "string",
+    "evidence": "array<string>",
+    "rulesVersion": "int",
+}
+"""The incidents table: column → type. Where an outbox is the subject, what only messages have is null."""
 
-
-class IncidentClass(StrEnum):
-    """What went wrong."""
-
-    NEVER_ACCEPTED = "never_accepted"
-    """Nobody has it on disk, and the time for that is over."""
-    DEAD_LETTER = "dead_letter"
-    """The sender gave it up."""
-    TURN_FAILED = "turn_failed"
-    """The agent, or its handler, failed."""
-    ACCEPTED_NOT_PROCESSED = "accepted_not_processed"
-    """On disk at the receiver, and no answer in time; closed by a late one."""
-
-
-class Severity(StrEnum):
-    """How soon somebody should look."""
-
-    CRITICAL = "critical"
-    MAJOR = "major"
-
-
-class Rule(NamedTuple):
-    """When a lifecycle row is an incident, since when and until when."""
-
-    severity: Severity
-    condition: str
-    opened_at: str
-    closed_at: str = "cast(null as timestamp)"
-
-
-_OPEN = f"state in ('{DeliveryState.EMITTED}', '{DeliveryState.RETRY_PENDING}')"
-_ALIVE = f"state <> '{DeliveryState.DEAD_LETTER}'"
-
-RULES: dict[IncidentClass, Rule] = {
-    IncidentClass.NEVER_ACCEPTED: Rule(
-        Severity.CRITICAL, f"{_OPEN} and acceptDueAt < {{as_of}}", opened_at="acceptDueAt"
-    ),
-    IncidentClass.DEAD_LETTER: Rule(
-        Severity.CRITICAL, f"state = '{DeliveryState.DEAD_LETTER}'", opened_at="deadAt"
-    ),
-    IncidentClass.TURN_FAILED: Rule(
-        Severity.MAJOR, f"outcome = 'failed' and {_ALIVE}", opened_at="processedAt"
-    ),
-    IncidentClass.ACCEPTED_NOT_PROCESSED: Rule(
-        Severity.MAJOR,
-        f"state = '{DeliveryState.ACCEPTED}' and processDueAt < {{as_of}}"
-        f" or {_ALIVE} and doneAt > processDueAt",
-        opened_at="processDueAt",
-        closed_at="doneAt",
-    ),
+_OF_LIFE = {
+    "incidentId": "concat(class, ':', rootId)",
+    "subject": "rootId",
+    "detail": "coalesce(reason, error, refusal)",
+    "nodes": "array_distinct(array_compact(array(fromNode, toNode, engagedNode, otherEngagedNode)))",
+    "agents": "array_distinct(array_compact(array(fromAgent, toAgent)))",
+    "rulesVersion": f"{RULES_VERSION}",
 }
 
-COLUMNS = (
-    "incidentId", "class", "severity", "openedAt", "closedAt", "rootId", "kind", "threadId", "fromNode",
-    "fromAgent", "toNode", "toAgent", "createdAt", "state", "attempts", "deliveries", "detail", "position",
-    "rulesVersion",
-)  # fmt: skip
-"""The incidents table."""
+STREAM_COLUMNS = ("subject", "openedAt", "nodes", "detail", "evidence")
+"""What the table of an outbox's class has: its subject, since when, whom it concerns, words, positions."""
 
 
-def incidents(deliveries: "DataFrame", as_of_ms: int) -> "DataFrame":
+def incidents(lifecycle: "DataFrame", as_of_ms: int) -> "DataFrame":
     """One row for each rule that a root event broke, with ``COLUMNS``."""
     found = ", ".join(_hit(name, rule, moment(as_of_ms)) for name, rule in RULES.items())
-    hits = deliveries.selectExpr("*", f"inline(filter(array({found}), hit -> hit is not null))")
-    return hits.selectExpr(
-        "concat(class, ':', rootId) as incidentId",
-        "coalesce(reason, error, refusal) as detail",
-        f"{RULES_VERSION} as rulesVersion",
-        "*",
-    ).select(*COLUMNS)
+    hits = lifecycle.selectExpr("*", f"inline(array_compact(array({found})))")
+    return hits.selectExpr(*(_typed(name, _OF_LIFE.get(name, name)) for name in COLUMNS))
+
+
+def stream_incidents(found: "DataFrame", name: IncidentClass) -> "DataFrame":
+    """One row for each row of ``found``, which has ``STREAM_COLUMNS``; with ``COLUMNS``."""
+    known = {column: column for column in STREAM_COLUMNS} | {
+        "incidentId": f"concat('{name}:', subject)",
+        "class": f"'{name}'",
+        "severity": f"'{STREAM_RULES[name]}'",
+        "fromNode": "get(nodes, 0)",
+        "toNode": "get(nodes, 1)",
+        "position": "get(evidence, 0)",
+        "rulesVersion": f"{RULES_VERSION}",
+    }
+    return found.selectExpr(*(_typed(column, known.get(column, "null")) for column in COLUMNS))
+
+
+def _typed(name: str, value: str) -> str:
+    return f"cast({value} as {COLUMNS[name]}) as {name}"
 
 
 def _hit(name: IncidentClass, rule: Rule, as_of: str) -> str:

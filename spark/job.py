@@ -15,21 +15,27 @@ from spark.deliveries import deliveries
 from spark.document import incidents_json
 from spark.errors import SparkFailed
 from spark.events import statements
-from spark.figures import Tables, summarise
-from spark.incidents import incidents
+from spark.figures import Tables, states, summarise
+from spark.forks import forked, forks
+from spark.gaps import gaps_table, seq_gaps
+from spark.incidents import incidents, stream_incidents
 from spark.limits import INCIDENTS_JSON_MAX, SMALL_LAKE_BYTES
 from spark.masters import LOCAL, parse_settings, place_of
 from spark.objectives import Objective, default_objectives
 from spark.report import render
+from spark.reviews import reviews
+from spark.rules import IncidentClass
 from spark.session import Setup, first_line, spark_session
 from spark.sinks import write_file, write_table
+from spark.skew import clock_skews, skew
 from spark.sla import DEFAULTS, Threshold, check_thresholds, latency
 from spark.slofile import read_objectives
-from spark.sources import EventFiles, event_files, read_events
+from spark.sources import EventFiles, event_files, read_copies, read_events
+from spark.strangers import strangers, unknown_kinds
 from spark.summary import Summary
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 Progress = Callable[[str, int, int], None]
 """``progress(what, done, total)``: called before each step, and once more when all are done."""
@@ -110,17 +116,20 @@ def make_report(
 
     begin()
     events = read_events(spark, files)
-    write_table(deliveries(statements(events), thresholds), out / "lifecycle")
-    lifecycle = spark.read.parquet(str(out / "lifecycle"))
+    lifecycle = _kept(spark, deliveries(statements(events, files.nodes), thresholds), out / "lifecycle")
     begin()
-    write_table(incidents(lifecycle, as_of_ms), out / "incidents")
+    found = _kept(
+        spark, _all_incidents(spark, files, events, lifecycle, as_of_ms=as_of_ms, out=out), out / "incidents"
+    )
+    write_table(reviews(found), out / "reviews")
+    write_table(states(lifecycle), out / "states")
     begin()
     write_table(latency(lifecycle, as_of_ms), out / "latency")
     begin()
     tables = Tables(
         events,
         lifecycle,
-        spark.read.parquet(str(out / "incidents")),
+        found,
         spark.read.parquet(str(out / "latency")),
     )
     judged = default_objectives(thresholds) if objectives is None else objectives
@@ -130,6 +139,34 @@ def make_report(
     write_file(render(summary).encode(), out / "report.html")
     begin()
     return summary
+
+
+def _kept(spark: "SparkSession", frame: "DataFrame", directory: Path) -> "DataFrame":
+    """Write a table and read it from there: what follows does not compute it again."""
+    write_table(frame, directory)
+    return spark.read.parquet(str(directory))
+
+
+def _all_incidents(
+    spark: "SparkSession",
+    files: EventFiles,
+    events: "DataFrame",
+    lifecycle: "DataFrame",
+    *,
+    as_of_ms: int,
+    out: Path,
+) -> "DataFrame":
+    """Those of messages and those of outboxes; the tables of the latter are written on the way."""
+    of_streams = {
+        IncidentClass.SEQ_GAP: seq_gaps(_kept(spark, gaps_table(spark, events), out / "gaps")),
+        IncidentClass.FORK: forked(_kept(spark, forks(read_copies(spark, files)), out / "forks")),
+        IncidentClass.CLOCK_SKEW: clock_skews(_kept(spark, skew(lifecycle), out / "skew")),
+        IncidentClass.UNKNOWN_KIND: unknown_kinds(_kept(spark, strangers(events), out / "strangers")),
+    }
+    all_of_them = incidents(lifecycle, as_of_ms)
+    for name, found in of_streams.items():
+        all_of_them = all_of_them.unionByName(stream_incidents(found, name))
+    return all_of_them
 
 
 @contextmanager

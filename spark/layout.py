@@ -4,6 +4,7 @@
 
     events/v=1/sourceNodeId=<node>/epoch=<epoch>/seq-<first>-<last>.parquet
     quarantine/v=1/sourceNodeId=<node>/epoch=<epoch>/seq-<first>-<last>.parquet
+    forks/v=1/sourceNodeId=<node>/epoch=<epoch>/seq-<first>-<last>.parquet
 
 The file name is the cursor: a file holds exactly the entries ``first`` … ``last``, and the next page begins
 after the largest ``last``. No second place says how far a collector came, so nothing can disagree with the
@@ -23,6 +24,8 @@ from spark.schema import SCHEMA_VERSION
 
 EVENTS = f"events/v={SCHEMA_VERSION}"
 QUARANTINE = f"quarantine/v={SCHEMA_VERSION}"
+FORKS = f"forks/v={SCHEMA_VERSION}"
+"""Entries that a node has signed and that differ from those in ``EVENTS``."""
 STREAMS_GLOB = "sourceNodeId=*/epoch=*"
 
 _NAME = re.compile(r"seq-(\d{12,})-(\d{12,})\.parquet", re.ASCII)
@@ -69,3 +72,18 @@ def covering(file_names: Iterable[str]) -> list[Span]:
         if not chosen or span.last > chosen[-1].last:
             chosen.append(span)
     return chosen
+
+
+def overlaps(spans: Iterable[Span]) -> list[Span]:
+    """The places that more than one of these files holds, as ranges in order that do not touch."""
+    found: list[Span] = []
+    reached = Seq(0)
+    for span in sorted(spans):
+        first, last = span.first, min(span.last, reached)
+        if first <= last:
+            if found and first <= found[-1].last + 1:
+                found[-1] = Span(found[-1].first, max(found[-1].last, last))
+            else:
+                found.append(Span(first, last))
+        reached = max(reached, span.last)
+    return found

@@ -15,6 +15,24 @@ CREATED_AT_MIN_MS = 1_577_836_800_000
 CREATED_AHEAD_MS_MAX = 24 * 3600 * 1000
 """A day: more than any time zone mistake of a clock that is otherwise right."""
 
+TASK_PROGRESS_MS = 15 * 60 * 1000
+"""Without a word from the agent of a task for this long somebody should ask."""
+
+TASK_COMPLETE_MS = 60 * 60 * 1000
+"""A task that was taken on without an estimate is done by then."""
+
+CLOCK_SKEW_MS = 1000
+"""An ACK this much older than what it answers: NTP keeps clocks closer, and no link is faster than none."""
+
+GAP_RANGES_MAX = 1000
+"""Missing ranges named for one stream; more of them are counted."""
+
+CONDITIONS_MAX = 50
+"""Ranges in the condition of a query: Spark compiles each of them."""
+
+SAMPLE_IDS_MAX = 5
+"""Examples named in a skill review."""
+
 JAVA_VERSION_MIN = 17
 """The oldest Java that Spark 4 runs on."""
 

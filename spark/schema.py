@@ -33,6 +33,8 @@ class Flag(StrEnum):
     """The event names another node than the one whose outbox it is in."""
     BAD_PAYLOAD = "bad_payload"
     """An ACK or dead letter without a readable record, or about another event than its ``corrId``."""
+    UNREADABLE_TASK = "unreadable_task"
+    """A task's event whose payload cannot be read: the step was taken, its details are not known."""
     UNKNOWN_KIND = "unknown_kind"
     """A kind of a newer version: kept, not judged."""
     CREATED_AT = "created_at"
@@ -83,6 +85,24 @@ class EventRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Of a ``processed`` ACK: how many times it was handed over."""
     owner_node_id: str | None = None
     """Where the sender saw the recipient's owner."""
+    hops: int | None = None
+    """How many answers lie between this event and the first of its chain."""
+    eta_at: Micros | None = None
+    """Of an ACK or a task's step: when it will be done."""
+    capability_id: str | None = None
+    """Of a ``task_create``."""
+    version: str | None = None
+    """Of the capability: as requested by a ``task_create``, as resolved by a ``task_accept``."""
+    skill_version: str | None = None
+    """Of the delegation skill on a ``task_create``, of the executor skill on its steps."""
+    accept_within_ms: int | None = None
+    """Of a ``task_create``: how soon somebody must take it on."""
+    complete_within_ms: int | None = None
+    """Of a ``task_create``: how soon it must be done."""
+    error_class: str | None = None
+    """Of a ``task_failed``."""
+    digest: int | None = None
+    """The first 63 bits of the entry's leaf in its chain: two copies of one entry have the same."""
     bytes: int
     """Size of the body."""
     flags: str | None = None

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from outbox.kinds import RULES, Kind
+from outbox.kinds import Kind
 from outbox.records import DeliveryState
 from spark.errors import InvalidThreshold
+from spark.events import ROOT_KINDS
+from spark.tasks import STEPS, TaskKind
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -32,14 +34,16 @@ class Threshold(msgspec.Struct, frozen=True):
 DEFAULTS: Mapping[str, Threshold] = {
     Kind.MESSAGE: Threshold(accept_ms=60_000, process_ms=300_000),
     Kind.REPLY: Threshold(accept_ms=60_000),
+    TaskKind.CREATE: Threshold(accept_ms=60_000, process_ms=120_000),
+    **{step: Threshold(accept_ms=60_000) for step in STEPS},
 }
-"""A minute to reach the other machine's disk; five more for a coding agent's turn."""
+"""A minute to reach the other machine's disk; five more for a coding agent's turn, two to take on a task."""
 
 
 def check_thresholds(thresholds: Mapping[str, Threshold]) -> None:
     """Raises InvalidThreshold for kinds nobody acknowledges and for times below one millisecond."""
     for kind, threshold in thresholds.items():
-        if not _KIND.fullmatch(kind) or kind not in {k for k, rule in RULES.items() if rule.accepted}:
+        if not _KIND.fullmatch(kind) or kind not in ROOT_KINDS:
             raise InvalidThreshold(f"events of kind {kind[:40]!r} are not acknowledged")
         if min(threshold.accept_ms, 1 if threshold.process_ms is None else threshold.process_ms) < 1:
             raise InvalidThreshold(f"the thresholds of {kind} must be at least 1 ms")
@@ -50,6 +54,7 @@ DIMENSIONS: dict[str, tuple[str, str]] = {
     "kind": ("kind", "''"),
     "route": ("fromAgent", "toAgent"),
     "agent": ("toAgent", "''"),
+    "capability": ("capabilityId", "''"),
     "nodes": ("fromNode", "toNode"),
 }
 """What is summed up by what: dimension → (source, target)."""

@@ -1,16 +1,28 @@
 """Reads a lake into Spark: exactly the files that count, with the schema given."""
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from outbox.ids import Epoch, NodeId
 from spark.errors import LakeEmpty
-from spark.layout import EVENTS, STREAMS_GLOB, covering
+from spark.layout import EVENTS, FORKS, STREAMS_GLOB, Span, covering, overlaps, stream_dir, stream_of
+from spark.limits import CONDITIONS_MAX
 from spark.schema import spark_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+
+class Copies(msgspec.Struct, frozen=True):
+    """Places of one epoch of an outbox that were collected more than once, and the files that hold them."""
+
+    node: NodeId
+    epoch: Epoch
+    places: tuple[Span, ...]
+    paths: tuple[Path, ...]
 
 
 class EventFiles(msgspec.Struct, frozen=True):
@@ -18,18 +30,45 @@ class EventFiles(msgspec.Struct, frozen=True):
 
     paths: tuple[Path, ...]
     bytes: int
+    nodes: tuple[NodeId, ...]
+    """Whose outboxes they are."""
+    copies: tuple[Copies, ...]
 
 
 def event_files(lake: Path) -> EventFiles:
     """List them, leaving out what other files cover. Raises LakeEmpty."""
-    paths = tuple(
-        directory / span.file_name
-        for directory in sorted((lake / EVENTS).glob(STREAMS_GLOB))
-        for span in covering(path.name for path in directory.glob("seq-*.parquet"))
-    )
+    streams = sorted((lake / EVENTS).glob(STREAMS_GLOB))
+    held = {directory: _spans(directory) for directory in streams}
+    paths = tuple(directory / span.file_name for directory, spans in held.items() for span in spans)
     if not paths:
         raise LakeEmpty(f"{lake} holds no events", hint=f"fill it first: gateway collect --lake {lake}")
-    return EventFiles(paths, sum(path.stat().st_size for path in paths))
+    return EventFiles(
+        paths,
+        sum(path.stat().st_size for path in paths),
+        tuple(sorted({stream[0] for directory in streams if (stream := stream_of(directory))})),
+        tuple(_copies(lake, held)),
+    )
+
+
+def _spans(directory: Path) -> list[Span]:
+    return covering(path.name for path in directory.glob("seq-*.parquet"))
+
+
+def _copies(lake: Path, held: dict[Path, list[Span]]) -> Iterator[Copies]:
+    for directory, spans in held.items():
+        stream = stream_of(directory)
+        assert stream is not None, "the glob found it by its name"
+        forks = lake / FORKS / stream_dir(*stream)
+        others = _spans(forks)
+        places = overlaps([*spans, *others])
+        if places:
+            paths = [
+                place / span.file_name
+                for place, found in ((directory, spans), (forks, others))
+                for span in found
+                if any(span.first <= twice.last and twice.first <= span.last for twice in places)
+            ]
+            yield Copies(*stream, tuple(places), tuple(paths))
 
 
 def read_events(spark: "SparkSession", files: EventFiles) -> "DataFrame":
@@ -38,4 +77,24 @@ def read_events(spark: "SparkSession", files: EventFiles) -> "DataFrame":
     Given one by one and with the schema: nothing is inferred from names (a node may be called ``007``), and a
     file that appears meanwhile is for the next run.
     """
-    return spark.read.schema(spark_schema()).parquet(*(str(path) for path in files.paths))
+    return _read(spark, files.paths)
+
+
+def read_copies(spark: "SparkSession", files: EventFiles) -> "DataFrame":
+    """The rows at places that were collected more than once; none when no file overlaps another."""
+    paths = [path for copies in files.copies for path in copies.paths]
+    if not paths:
+        return spark.createDataFrame([], spark_schema())
+    return _read(spark, paths).where(" or ".join(_within(copies) for copies in files.copies))
+
+
+def _read(spark: "SparkSession", paths: Iterable[Path]) -> "DataFrame":
+    return spark.read.schema(spark_schema()).parquet(*(str(path) for path in paths))
+
+
+def _within(copies: Copies) -> str:
+    places = copies.places
+    if len(places) > CONDITIONS_MAX:  # one wide range: more rows are looked at, none is missed
+        places = (Span(places[0].first, places[-1].last),)
+    ranges = " or ".join(f"seq between {place.first} and {place.last}" for place in places)
+    return f"(sourceNodeId = '{copies.node}' and epoch = '{copies.epoch}' and ({ranges}))"

@@ -66,17 +66,26 @@ class LatencyLine(msgspec.Struct, frozen=True, rename="camel"):
     reply_ms: tuple[int, int, int] | None
 
 
-class IncidentLine(msgspec.Struct, frozen=True, rename="camel"):
+class IncidentLine(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """One incident."""
 
     incident_id: str
     name: str = msgspec.field(name="class")
     severity: str
-    root_id: str
-    kind: str
+    subject: str = ""
+    """The message's event id; for what an outbox shows: its node, epoch, pair of nodes or unknown kind."""
+    root_id: str | None = None
+    kind: str | None = None
     from_node: str
-    state: str
-    attempts: int
+    nodes: tuple[str, ...] = ()
+    agents: tuple[str, ...] | None = None
+    capability_id: str | None = None
+    delegation_version: str | None = None
+    executor_version: str | None = None
+    evidence: tuple[str, ...] = ()
+    """Positions of the entries that show it: node/epoch/seq."""
+    state: str | None = None
+    attempts: int | None = None
     opened_at_ms: int | None = None
     closed_at_ms: int | None = None
     created_at_ms: int | None = None

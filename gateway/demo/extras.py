@@ -13,7 +13,7 @@ from gateway.demo.conversation import Conversation
 from gateway.demo.limits import BURST
 from outbox.ids import AgentId, NodeId
 from outbox.records import DeliveryState
-from spark.incidents import IncidentClass
+from spark.rules import IncidentClass
 
 
 class Part(StrEnum):

@@ -20,7 +20,7 @@ from outbox.errors import UnknownRecipient
 from outbox.ids import EventId, NodeId
 from outbox.kinds import Kind
 from outbox.records import Delivery
-from spark.incidents import IncidentClass
+from spark.rules import IncidentClass
 
 
 class Verdict(Story, frozen=True, kw_only=True):

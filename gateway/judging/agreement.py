@@ -11,7 +11,7 @@ from gateway.judging.faults import Fault, FaultKind
 from gateway.judging.story import Found, Story
 from outbox.ids import EventId, NodeId
 from outbox.records import DeliveryState
-from spark.incidents import IncidentClass
+from spark.rules import IncidentClass
 from spark.summary import Summary
 
 
@@ -60,7 +60,9 @@ def _incidents(story: Story, report: Summary) -> Iterator[Fault]:
     for name in sorted({*ours, *told}):
         if ours.get(IncidentClass(name), 0) != told.get(name, 0):
             yield _fault(f"incidents {name}", ours.get(IncidentClass(name), 0), told.get(name, 0))
-    listed = {Found(IncidentClass(line.name), EventId(line.root_id)) for line in report.incidents}
+    listed = {
+        Found(IncidentClass(line.name), EventId(line.root_id or line.subject)) for line in report.incidents
+    }
     if len(report.incidents) == sum(told.values()):
         for missing in sorted(set(story.incidents) - listed):
             yield _fault(missing.event_id, missing.name, "nothing")

@@ -9,7 +9,7 @@ from gateway.judging.invariants import Mesh
 from outbox.ids import EventId, NodeId
 from outbox.kinds import Kind
 from outbox.records import Delivery, DeliveryState
-from spark.incidents import IncidentClass
+from spark.rules import IncidentClass
 
 
 class Found(msgspec.Struct, frozen=True, order=True):

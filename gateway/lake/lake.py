@@ -23,10 +23,13 @@ from outbox.records import Identity, Quarantined
 from outbox.replacing import sync_directory
 from spark.errors import LakeBusy, LakeDamaged
 from spark.layout import EVENTS, QUARANTINE, STREAMS_GLOB, Span, covering, stream_dir, stream_of
-from spark.schema import EventRow, arrow_schema
+from spark.schema import COLUMNS, EventRow, arrow_schema
 
 _CHECKPOINT = b"mesh.checkpoint"
 _RESTORE = "move the file away: the next collect reads its entries again"
+
+_REQUIRED = {column.name for column in COLUMNS if not column.nullable}
+"""Columns that every file has; optional ones came later, and older files lack them."""
 
 _QUARANTINE_SCHEMA = pa.schema(
     [
@@ -178,8 +181,8 @@ def _problem(path: Path, span: Span, key_of: Callable[[NodeId], Verify | None]) 
         table = pq.read_table(path, partitioning=None, page_checksum_verification=True)
     except (LakeDamaged, pa.ArrowException, OSError) as error:
         return _first_line(error)
-    if table.schema.names != arrow_schema().names:
-        return "it has other columns than this version writes"
+    if not _REQUIRED <= set(table.schema.names) <= set(arrow_schema().names):
+        return "it has other columns than this version knows"
     if table["seq"].to_pylist() != list(range(span.first, span.last + 1)):
         return "its rows are not the entries that its name promises"
     streams = set(zip(table["sourceNodeId"].to_pylist(), table["epoch"].to_pylist(), strict=True))

@@ -5,7 +5,7 @@ Nothing is dropped: what looks wrong is kept and flagged, so that a hole in the 
 
 import msgspec
 
-from outbox.chain import Entry
+from outbox.chain import Entry, leaf
 from outbox.envelope import (
     Ack,
     DeadLetter,
@@ -23,6 +23,7 @@ from outbox.records import Identity, Quarantined
 from outbox.timestamps import parse_rfc3339
 from spark.limits import COUNT_MAX, CREATED_AHEAD_MS_MAX, CREATED_AT_MIN_MS, TEXT_MAX
 from spark.schema import EventRow, Flag, Micros
+from spark.tasks import TaskPayload, task_kind
 
 
 def row_of(entry: Entry, stream: Identity, now_ms: int) -> tuple[EventRow, Quarantined | None]:
@@ -39,6 +40,7 @@ def _blank(entry: Entry, stream: Identity) -> EventRow:
         source_node_id=stream.node,
         epoch=stream.epoch,
         seq=entry.seq,
+        digest=_digest(entry),
         bytes=len(entry.body),
         flags=Flag.NOT_AN_EVENT,
     )
@@ -55,8 +57,12 @@ def _quarantined(entry: Entry, stream: Identity, reason: str) -> Quarantined:
     )
 
 
-class _Answer(msgspec.Struct, frozen=True):
-    """What an ACK or a dead letter says, and what is wrong with it."""
+def _digest(entry: Entry) -> int:
+    return int.from_bytes(leaf(entry.header, entry.body)[:8]) >> 1
+
+
+class _Said(msgspec.Struct, frozen=True):
+    """What the payload of an ACK, a dead letter or a task's event says, and what is wrong with it."""
 
     ref: str | None = None
     status: str | None = None
@@ -66,6 +72,8 @@ class _Answer(msgspec.Struct, frozen=True):
     attempts: int | None = None
     engaged_at: Micros | None = None
     deliveries: int | None = None
+    eta_at: Micros | None = None
+    task: TaskPayload = TaskPayload()
     flags: tuple[Flag, ...] = ()
 
 
@@ -99,6 +107,15 @@ def _row(entry: Entry, stream: Identity, header: Header, event: Event, now_ms: i
         engaged_at=answer.engaged_at,
         deliveries=answer.deliveries,
         owner_node_id=_cut(decision.owner_node_id) if decision else None,
+        hops=_count(event.trace.hops),
+        eta_at=answer.eta_at,
+        capability_id=_cut(answer.task.capability_id),
+        version=_cut(answer.task.version),
+        skill_version=_cut(answer.task.skill_version),
+        accept_within_ms=_bound(answer.task.accept_within_ms),
+        complete_within_ms=_bound(answer.task.complete_within_ms),
+        error_class=_cut(answer.task.error_class),
+        digest=_digest(entry),
         bytes=len(entry.body),
         flags=",".join(dict.fromkeys(flags)) or None,
     )
@@ -109,7 +126,7 @@ def _doubts(entry: Entry, stream: Identity, header: Header, event: Event, now_ms
     checks = (
         (Flag.HEADER_DISAGREES, not agrees(header, event, entry.body)),
         (Flag.FOREIGN_SOURCE, event.source_node_id != stream.node),
-        (Flag.UNKNOWN_KIND, known_kind(event.kind) is None),
+        (Flag.UNKNOWN_KIND, known_kind(event.kind) is None and task_kind(event.kind) is None),
         (Flag.CREATED_AT, not CREATED_AT_MIN_MS <= created_ms <= now_ms + CREATED_AHEAD_MS_MAX),
         (Flag.OUT_OF_RANGE, event.trace.attempt > COUNT_MAX),
     )
@@ -125,34 +142,61 @@ def _destinations(header: Header) -> tuple[str, tuple[Flag, ...]]:
         return "", (Flag.HEADER_DISAGREES,)
 
 
-def _answer(event: Event) -> _Answer:
+def _answer(event: Event) -> _Said:
+    if task_kind(event.kind) is not None:
+        return _of_task(event)
     try:
         match known_kind(event.kind):
             case Kind.ACK:
-                answer = _of_ack(decode_payload(event, Ack))
+                answer = _of_ack(event, decode_payload(event, Ack))
             case Kind.DEAD_LETTER:
                 answer = _of_dead_letter(decode_payload(event, DeadLetter))
             case _:
-                return _Answer()
+                return _Said()
     except InvalidEvent:
-        return _Answer(flags=(Flag.BAD_PAYLOAD,))
-    return answer if answer.ref == event.corr_id else _Answer(flags=(Flag.BAD_PAYLOAD,))
+        return _Said(flags=(Flag.BAD_PAYLOAD,))
+    return answer if answer.ref == event.corr_id else _Said(flags=(Flag.BAD_PAYLOAD,))
 
 
-def _of_ack(ack: Ack) -> _Answer:
-    return _Answer(
+class _Promise(msgspec.Struct, frozen=True, rename="camel"):
+    """The part of an ACK that says when the work will be done."""
+
+    eta_at: str | None = None
+    eta_seconds: int | None = None
+
+
+def _of_ack(event: Event, ack: Ack) -> _Said:
+    return _Said(
         ref=ack.ref,
         status=ack.status,
         outcome=ack.outcome,
         error=_cut(ack.error),
         engaged_at=_micros(ack.engaged_at),
         deliveries=_count(ack.deliveries),
+        eta_at=_promised(event, decode_payload(event, _Promise)),
         flags=() if 0 <= ack.deliveries <= COUNT_MAX else (Flag.OUT_OF_RANGE,),
     )
 
 
-def _of_dead_letter(letter: DeadLetter) -> _Answer:
-    return _Answer(
+def _promised(event: Event, promise: _Promise) -> Micros | None:
+    if promise.eta_at is not None:
+        return _micros(promise.eta_at)
+    if promise.eta_seconds is None:
+        return None
+    return Micros((parse_rfc3339(event.created_at) + _count(promise.eta_seconds) * 1000) * 1000)
+
+
+def _of_task(event: Event) -> _Said:
+    """A task's event is judged by its kind even when its payload cannot be read: the step was taken."""
+    try:
+        task = decode_payload(event, TaskPayload)
+        return _Said(eta_at=_micros(task.eta_at), error=_cut(task.error), task=task)
+    except InvalidEvent:
+        return _Said(flags=(Flag.UNREADABLE_TASK,))
+
+
+def _of_dead_letter(letter: DeadLetter) -> _Said:
+    return _Said(
         ref=letter.ref,
         error=_cut(letter.last_error),
         reason=_cut(letter.reason),
@@ -167,6 +211,10 @@ def _cut(text: str | None) -> str | None:
 
 def _count(number: int) -> int:
     return max(0, min(number, COUNT_MAX))
+
+
+def _bound(ms: int | None) -> int | None:
+    return None if ms is None else _count(ms)
 
 
 def _micros(text: str | None) -> Micros | None:

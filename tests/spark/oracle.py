@@ -1,4 +1,7 @@
-"""The report's truth in plain Python: slow, obvious, and sharing nothing with the job but the row."""
+"""The report's truth in plain Python: slow, obvious, and sharing nothing with the job but the row.
+
+It has its own words for every rule; the SQL text of the rules table is never read here.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -8,9 +11,14 @@ import msgspec
 
 from spark.schema import EventRow
 
+SECOND = 1_000_000
+LIES = {"header_disagrees", "foreign_source", "bad_payload", "not_an_event"}
+STEPS = {"task_accept", "task_update", "task_complete", "task_failed"}
+DELIVERABLE = {"message", "reply", "task_create"} | STEPS
+
 
 class Life(msgspec.Struct):
-    """One root event."""
+    """One root event. Times are in microseconds."""
 
     kind: str
     from_node: str
@@ -24,92 +32,236 @@ class Life(msgspec.Struct):
     processed: int | None = None
     replied: int | None = None
     dead: int | None = None
+    hops: int | None = None
+    task: str | None = None
+    eta: int | None = None
+    taken_on: int | None = None
+    progress: int | None = None
+    completed: int | None = None
+    failed: int | None = None
+    error_class: str | None = None
+    within: int | None = None
+    misses: int = 0
+    engaged_nodes: tuple[str, ...] = ()
+    answered: bool = False
+    first_answer: int | None = None
+    capability: str | None = None
+    versions: tuple[str | None, ...] = ()
+    """Requested, resolved, of the delegation skill, of the executor skill."""
 
 
 Incidents = set[tuple[str, str, int | None, int | None]]
-"""Class, root, opened and closed in microseconds."""
+"""Class, subject, opened and closed in microseconds."""
 
 
-def lives(rows: Iterable[EventRow]) -> dict[str, Life]:
+def flags(row: EventRow) -> set[str]:
+    return set(row.flags.split(",")) if row.flags else set()
+
+
+def lives(rows: Iterable[EventRow], nodes: Iterable[str]) -> dict[str, Life]:
     about: dict[str, list[EventRow]] = defaultdict(list)
-    replies: dict[str, list[EventRow]] = defaultdict(list)
+    everyone = set(nodes)
     for row in rows:
-        if row.flags and set(row.flags.split(",")) & {
-            "header_disagrees",
-            "foreign_source",
-            "bad_payload",
-            "not_an_event",
-        }:
+        if flags(row) & LIES:
             continue
-        about[row.root_id].append(row)
-        if row.kind == "reply":
-            replies[row.corr_id].append(row)
-    found = {root: _life(events, replies.get(root, [])) for root, events in about.items()}
+        if row.kind in DELIVERABLE or row.kind in {"ack", "dead_letter"}:
+            about[row.root_id].append(row)
+        if row.kind in STEPS or row.kind == "reply":
+            about[row.corr_id].append(row)
+    found = {root: _life(root, events, everyone) for root, events in about.items()}
     return {root: life for root, life in found.items() if life is not None}
 
 
 def _time(row: EventRow) -> int | None:
-    return None if row.flags and "created_at" in row.flags.split(",") else row.created_at
+    return None if "created_at" in flags(row) else row.created_at
 
 
 def _first(times: Iterable[int | None]) -> int | None:
     return min((time for time in times if time is not None), default=None)
 
 
-def _life(events: list[EventRow], replies: list[EventRow]) -> Life | None:
-    roots = [e for e in events if e.kind in {"message", "reply"}]
+def _last(times: Iterable[int | None]) -> int | None:
+    return max((time for time in times if time is not None), default=None)
+
+
+def _greatest(names: Iterable[str | None]) -> str | None:
+    return max((name for name in names if name is not None), default=None)
+
+
+def _routed(roots: list[EventRow], everyone: set[str]) -> set[str]:
+    routed: set[str] = set()
+    for root in roots:
+        routed |= everyone if root.to_nodes == "*" else set((root.to_nodes or "").split(","))
+    return routed
+
+
+def _life(root: str, events: list[EventRow], everyone: set[str]) -> Life | None:
+    roots = [e for e in events if e.kind in DELIVERABLE and e.root_id == root]
     if not roots:
         return None
-    acks = [e for e in events if e.kind == "ack"]
+    routed = _routed(roots, everyone)
+    heard = [e for e in events if e.source_node_id in routed]
+    acks = [e for e in heard if e.kind == "ack"]
     refused = [e for e in acks if e.outcome == "refused"]
     accepted = [e for e in acks if e.status == "accepted" and e not in refused]
     processed = [e for e in acks if e.status == "processed" and e not in refused]
-    dead = [e for e in events if e.kind == "dead_letter"]
-    last = max(roots, key=lambda e: e.attempt)
+    answers = [e for e in heard if e.corr_id == root and (e.kind in STEPS or e.kind == "reply")]
+    step = {kind: [e for e in answers if e.kind == kind] for kind in (*STEPS, "reply")}
+    homes = {e.source_node_id for e in roots}
+    dead = [e for e in events if e.kind == "dead_letter" and e.source_node_id in homes]
+    last = max(roots, key=lambda e: (e.attempt, e.to_nodes))
     attempts = max([last.attempt, *(e.attempts for e in dead)])
-    if dead:
-        state = "dead_letter"
-    elif replies:
-        state = "replied"
-    elif processed:
-        state = "processed"
-    elif accepted:
-        state = "accepted"
-    else:
-        state = "retry_pending" if refused or attempts > 1 else "emitted"
+    earliest = min(accepted, key=lambda e: (_time(e) or 0, e.source_node_id), default=None)
     outcomes = {e.outcome for e in processed}
+    working = [e for e in answers if e.kind in STEPS]
     return Life(
         kind=last.kind,
-        from_node=last.source_node_id,
-        to_node=accepted[0].source_node_id if accepted else last.to_nodes or None,
-        state=state,
+        from_node=max(homes),
+        to_node=earliest.source_node_id if earliest else (last.to_nodes or "").replace("*", "") or None,
+        state=_state(dead, answers, processed, accepted, bool(refused) or attempts > 1),
         attempts=attempts,
         outcome="ok" if "ok" in outcomes else "failed" if "failed" in outcomes else None,
         created=_first(map(_time, roots)),
         accepted=_first(map(_time, accepted)),
         engaged=_first(e.engaged_at for e in processed),
         processed=_first(map(_time, processed)),
-        replied=_first(map(_time, replies)),
+        replied=_first(map(_time, step["reply"])),
         dead=_first(map(_time, dead)),
+        hops=max((e.hops for e in roots if e.hops is not None), default=None),
+        task=_task(step) if last.kind == "task_create" else None,
+        eta=_last(e.eta_at for e in [*accepted, *working]),
+        taken_on=_first(map(_time, step["task_accept"])),
+        progress=_last(map(_time, [*step["task_accept"], *step["task_update"]])),
+        completed=_first(map(_time, step["task_complete"])),
+        failed=_first(map(_time, step["task_failed"])),
+        error_class=_greatest(e.error_class for e in step["task_failed"]),
+        within=min((e.accept_within_ms for e in roots if e.accept_within_ms is not None), default=None),
+        misses=len({(e.source_node_id, e.epoch, e.seq) for e in refused if e.error == "not_owner"}),
+        engaged_nodes=tuple(sorted({e.source_node_id for e in processed if e.engaged_at is not None})),
+        answered=bool(answers),
+        first_answer=_first(map(_time, answers)),
+        capability=_greatest(e.capability_id for e in roots),
+        versions=(
+            _greatest(e.version for e in roots if e.kind == "task_create"),
+            _greatest(e.version for e in working),
+            _greatest(e.skill_version for e in roots if e.kind == "task_create"),
+            _greatest(e.skill_version for e in working),
+        ),
     )
 
 
-def incidents(found: dict[str, Life], as_of: int, accept: int, process: int) -> Incidents:
-    """All times in microseconds."""
+def _state(dead: list, answers: list, processed: list, accepted: list, retried: bool) -> str:
+    found = [("dead_letter", dead), ("replied", answers), ("processed", processed), ("accepted", accepted)]
+    return next((name for name, rows in found if rows), "retry_pending" if retried else "emitted")
+
+
+def _task(step: dict[str, list[EventRow]]) -> str:
+    ends = [("failed", "task_failed"), ("completed", "task_complete"), ("working", "task_update")]
+    return next((name for name, kind in ends if step[kind]), "accepted" if step["task_accept"] else "created")
+
+
+def incidents(found: dict[str, Life], as_of: int, accept: int, process: dict[str, int]) -> Incidents:
+    """What messages and tasks show. All times in microseconds; ``process`` by kind."""
     hits: Incidents = set()
     for root, life in found.items():
-        if life.state == "dead_letter":
-            hits.add(("dead_letter", root, life.dead, None))
-            continue
-        if life.outcome == "failed":
-            hits.add(("turn_failed", root, life.processed, None))
-        if life.state in {"emitted", "retry_pending"} and life.created + accept < as_of:
-            hits.add(("never_accepted", root, life.created + accept, None))
-        if life.kind == "message" and life.accepted is not None:
-            due, done = life.accepted + process, _first((life.processed, life.replied))
-            if (life.state == "accepted" and due < as_of) or (done is not None and done > due):
-                hits.add(("accepted_not_processed", root, due, done))
+        hits |= {
+            (name, root, opened, closed) for name, opened, closed in _broken(life, as_of, accept, process)
+        }
     return hits
+
+
+def _broken(life: Life, as_of: int, accept: int, process: dict[str, int]):
+    done = _first((life.processed, life.first_answer))
+    due = None if life.created is None else life.created + accept
+    if life.accepted is not None and due is not None and life.accepted > due:
+        yield "late_ack", due, life.accepted
+    if (life.hops or 0) > 15:
+        yield "loop", life.created, None
+    if life.misses > 1:
+        yield "routing_miss_repeated", life.created, life.accepted
+    if len(life.engaged_nodes) > 1:
+        yield "duplicate_engagement", life.processed, None
+    if life.task == "failed":
+        broken = life.error_class == "contract_mismatch"
+        yield "contract_mismatch" if broken else "task_failed", life.failed, None
+    if life.state == "dead_letter":
+        yield "dead_letter", life.dead, None
+        if life.outcome == "ok" or life.answered:
+            yield "answered_after_dead_letter", done, None
+        return
+    if life.outcome == "failed":
+        yield "turn_failed", life.processed, None
+    if life.state in {"emitted", "retry_pending"} and due is not None and due < as_of:
+        yield "never_accepted", due, None
+    if life.accepted is not None and (life.within is not None or life.kind in process):
+        late = life.accepted + (process[life.kind] if life.within is None else life.within * 1000)
+        if (life.state == "accepted" and late < as_of) or (done is not None and done > late):
+            yield "accepted_not_processed", late, done
+    if life.task is not None:
+        yield from _task_times(life, as_of)
+
+
+def _task_times(life: Life, as_of: int):
+    finished = _first((life.completed, life.failed))
+    is_open = life.task in {"created", "accepted", "working"}
+    promised = life.eta
+    if promised is None and life.taken_on is not None:
+        promised = life.taken_on + (3600 * SECOND if life.within is None else life.within * 1000)
+    quiet = None if life.progress is None else life.progress + 900 * SECOND
+    for name, due in (("eta_breach", promised), ("progress_breach", quiet)):
+        if due is not None and ((finished is not None and finished > due) or (is_open and due < as_of)):
+            yield name, due, finished
+
+
+def stream_incidents(rows: Iterable[EventRow], found: dict[str, Life]) -> Incidents:
+    """What outboxes show: missing and contested entries, unknown kinds, clocks."""
+    rows = list(rows)
+    return {*_gaps_and_forks(rows), *_unknown(rows), *_skewed(found)}
+
+
+def missing(rows: Iterable[EventRow]) -> dict[tuple[str, str], set[int]]:
+    """Of each epoch of an outbox, the places below the last that no row has."""
+    seen: dict[tuple[str, str], set[int]] = defaultdict(set)
+    for row in rows:
+        seen[row.source_node_id, row.epoch].add(row.seq)
+    return {stream: set(range(1, max(places))) - places for stream, places in seen.items()}
+
+
+def _gaps_and_forks(rows: list[EventRow]):
+    for (node, epoch), places in missing(rows).items():
+        if places:
+            yield "seq_gap", f"{node}/{epoch}", None, None
+    said: dict[tuple[str, str, int], set] = defaultdict(set)
+    for row in rows:
+        said[row.source_node_id, row.epoch, row.seq].add((row.event_id, row.kind, row.attempt, row.digest))
+    twice = {place for place, entries in said.items() if len(entries) > 1}
+    for node, epoch in {place[:2] for place in twice}:
+        at = _first(
+            r.created_at
+            for r in rows
+            if (r.source_node_id, r.epoch) == (node, epoch) and (node, epoch, r.seq) in twice
+        )
+        yield "fork", f"{node}/{epoch}", at, None
+
+
+def _unknown(rows: list[EventRow]):
+    first: dict[str, list[int | None]] = defaultdict(list)
+    for row in rows:
+        if "unknown_kind" in flags(row):
+            first[f"{row.source_node_id}/{row.kind}"].append(row.created_at)
+    for subject, times in first.items():
+        yield "unknown_kind", subject, _first(times), None
+
+
+def _skewed(found: dict[str, Life]):
+    pairs: dict[str, list[int]] = defaultdict(list)
+    for life in found.values():
+        if life.accepted is None or life.created is None or life.to_node == life.from_node:
+            continue
+        if life.accepted - life.created < -SECOND:
+            pairs[f"{life.from_node}>{life.to_node}"].append(life.created)
+    for subject, times in pairs.items():
+        yield "clock_skew", subject, min(times), None
 
 
 def percentile(values: list[int], percent: int) -> int | None:

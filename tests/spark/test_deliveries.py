@@ -1,12 +1,9 @@
+import re
+
 from outbox.records import DeliveryState
-from spark.deliveries import COLUMNS, GATHERED, LATENCIES, STATES, deliveries
-from spark.events import statements
+from spark.deliveries import COLUMNS, LATENCIES, STATES, deliveries
 from tests.spark.histories import START_MS, Turn, history, root_of
-from tests.spark.reporting import THRESHOLDS, frame, micros, one
-
-
-def test_only_aggregates_that_repetition_cannot_change():
-    assert {gathered.how for gathered in GATHERED.values()} == {"min", "max"}
+from tests.spark.reporting import THRESHOLDS, micros, one, told
 
 
 def test_every_state_of_a_delivery_is_told_and_the_last_always_holds():
@@ -16,7 +13,7 @@ def test_every_state_of_a_delivery_is_told_and_the_last_always_holds():
 
 def test_one_row_with_times_latencies_place_and_route(spark, tmp_path):
     rows = history([one(attempts=3, accepted_ms=(40, 90), turns=(Turn(100, "ok", "b"),)), one(answers=0)])
-    lives = deliveries(statements(frame(spark, tmp_path, rows)), THRESHOLDS)
+    lives = deliveries(told(spark, tmp_path, rows), THRESHOLDS)
     assert tuple(lives.columns) == COLUMNS
     life = lives.where(f"rootId = '{root_of(0)}'").collect()[0]
     assert {name: life[name] for name in LATENCIES} == {
@@ -38,12 +35,16 @@ def test_one_row_with_times_latencies_place_and_route(spark, tmp_path):
 
 def test_answers_to_what_is_not_in_the_lake_have_no_row(spark, tmp_path):
     answers = [row for row in history([one(accepted_ms=(5,), dead_ms=9)]) if row.kind != "message"]
-    assert deliveries(statements(frame(spark, tmp_path, answers)), THRESHOLDS).collect() == []
+    assert deliveries(told(spark, tmp_path, answers), THRESHOLDS).collect() == []
 
 
 def test_the_data_is_exchanged_once_and_neither_joined_nor_windowed(spark, tmp_path):
-    lives = deliveries(statements(frame(spark, tmp_path, history([one()]))), THRESHOLDS)
-    plan = lives._jdf.queryExecution().executedPlan().toString()
-    assert plan.count("Exchange hashpartitioning") == plan.count("Exchange") == 1
-    assert "Join" not in plan
-    assert "Window" not in plan
+    spark.conf.set("spark.sql.shuffle.partitions", "4")
+    try:
+        lives = deliveries(told(spark, tmp_path, history([one()])), THRESHOLDS)
+        plan = lives._jdf.queryExecution().executedPlan().toString()
+    finally:
+        spark.conf.set("spark.sql.shuffle.partitions", "1")
+    assert plan.count("Exchange hashpartitioning(rootId") == plan.count("Exchange") == 1
+    assert not re.search("Join|Window|Deduplicate", plan)
+    assert plan.count("Sort [") == 1, "the second gathering finds the rows in the order of the first"

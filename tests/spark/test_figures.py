@@ -1,9 +1,8 @@
 from spark.deliveries import deliveries
-from spark.events import statements
 from spark.figures import FARED, WIDTHS_MS, bucket_width
 from spark.limits import BUCKETS_MAX
 from tests.spark.histories import START_MS, Turn, history
-from tests.spark.reporting import THRESHOLDS, frame, one, report
+from tests.spark.reporting import THRESHOLDS, one, report, told
 
 
 def test_slices_of_time_are_usual_ones_and_few():
@@ -27,7 +26,7 @@ FATES = [
 
 def test_a_message_fares_in_one_of_three_ways(spark, tmp_path):
     rows = history([script for script, _ in FATES])
-    lives = deliveries(statements(frame(spark, tmp_path, rows)), THRESHOLDS)
+    lives = deliveries(told(spark, tmp_path, rows), THRESHOLDS)
     fared = lives.selectExpr("rootId", f"{FARED} as fared").orderBy("rootId").collect()
     assert [row.fared for row in fared] == [fate for _, fate in FATES]
 

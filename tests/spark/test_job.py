@@ -22,32 +22,53 @@ from spark.schema import Flag
 from spark.sla import DIMENSIONS, Threshold
 from spark.sources import event_files
 from tests.spark import oracle
-from tests.spark.histories import ACCEPT_MS, AS_OF_MS, PROCESS_MS, history, scripts
+from tests.spark.histories import ACCEPT_MS, AS_OF_MS, PROCESS_MS, TAKE_ON_MS, history, scripts
 from tests.spark.reporting import THRESHOLDS, micros, one, put, report, table
 
 _runs = count()
 
 
 def life_of(row):
-    return oracle.Life(
-        kind=row["kind"],
-        from_node=row["fromNode"],
-        to_node=row["toNode"],
-        state=row["state"],
-        attempts=row["attempts"],
-        outcome=row["outcome"],
-        created=micros(row["createdAt"]),
-        accepted=micros(row["acceptedAt"]),
-        engaged=micros(row["engagedAt"]),
-        processed=micros(row["processedAt"]),
-        replied=micros(row["repliedAt"]),
-        dead=micros(row["deadAt"]),
-    )
+    facts = {
+        "kind": row["kind"],
+        "from_node": row["fromNode"],
+        "to_node": row["toNode"],
+        "state": row["state"],
+        "attempts": row["attempts"],
+        "outcome": row["outcome"],
+        "hops": row["hops"],
+        "task": row["taskState"],
+        "error_class": row["errorClass"],
+        "answered": row["isAnswered"],
+        "capability": row["capabilityId"],
+        "versions": tuple(
+            row[name]
+            for name in ("requestedVersion", "resolvedVersion", "delegationVersion", "executorVersion")
+        ),
+    }
+    times = {
+        "created": "createdAt", "accepted": "acceptedAt", "engaged": "engagedAt", "processed": "processedAt",
+        "replied": "repliedAt", "dead": "deadAt", "eta": "etaAt", "taken_on": "taskAcceptedAt",
+        "progress": "progressAt", "completed": "completedAt", "failed": "failedAt",
+    }  # fmt: skip
+    return facts | {name: micros(row[column]) for name, column in times.items()}
 
 
-@given(drawn=st.lists(scripts, min_size=1, max_size=60), order=st.randoms(use_true_random=False))
+def facts_of(life):
+    internal = {"within", "misses", "engaged_nodes", "first_answer"}
+    return {name: value for name, value in msgspec.structs.asdict(life).items() if name not in internal}
+
+
+PROCESS = {"message": PROCESS_MS * 1000, "task_create": TAKE_ON_MS * 1000}
+
+
+@given(
+    drawn=st.lists(scripts, min_size=1, max_size=60),
+    order=st.randoms(use_true_random=False),
+    lost=st.sampled_from((0, 0, 1, 5)),
+)
 @settings(
-    max_examples=4,
+    max_examples=5,
     deadline=None,
     phases=[Phase.explicit, Phase.generate],  # a Spark job a step makes shrinking take for ever
     suppress_health_check=[
@@ -56,52 +77,72 @@ def life_of(row):
         HealthCheck.data_too_large,
     ],
 )
-def test_tells_what_the_oracle_tells_whatever_the_order_and_the_duplicates(spark, tmp_path, drawn, order):
+def test_tells_what_the_oracle_tells_whatever_the_order_the_duplicates_and_the_losses(
+    spark, tmp_path, drawn, order, lost
+):
     rows = history(drawn)
+    rows = order.sample(rows, max(1, len(rows) - lost))
+    nodes = {row.source_node_id for row in rows}
     mixed = rows + order.sample(rows, len(rows) // 4)
     order.shuffle(mixed)
     summary, out = report(spark, tmp_path / str(next(_runs)), mixed)
 
-    expected = oracle.lives(rows)
+    lives = oracle.lives(rows, nodes)
     lifecycle = table(out, "lifecycle")
-    assert {row["rootId"]: life_of(row) for row in lifecycle} == expected
-    assert len(lifecycle) == len(expected)
+    assert {row["rootId"]: life_of(row) for row in lifecycle} == {
+        root: facts_of(life) for root, life in lives.items()
+    }
+    assert len(lifecycle) == len(lives)
 
     found = table(out, "incidents")
-    truth = oracle.incidents(expected, AS_OF_MS * 1000, ACCEPT_MS * 1000, PROCESS_MS * 1000)
-    got = {(row["class"], row["rootId"], micros(row["openedAt"]), micros(row["closedAt"])) for row in found}
+    truth = oracle.incidents(lives, AS_OF_MS * 1000, ACCEPT_MS * 1000, PROCESS) | oracle.stream_incidents(
+        rows, lives
+    )
+    got = {(row["class"], row["subject"], micros(row["openedAt"]), micros(row["closedAt"])) for row in found}
     assert got == truth
     assert len({row["incidentId"] for row in found}) == len(found) == len(truth)
     assert sum(line.incidents for line in summary.classes) == len(truth)
     assert summary.open_incidents == sum(closed is None for *_, closed in truth)
+    gone = {(row["node"], seq) for row in table(out, "gaps") for seq in range(row["first"], row["last"] + 1)}
+    assert gone == {(node, seq) for (node, _), seqs in oracle.missing(rows).items() for seq in seqs}
 
     accepts = [
-        (life.accepted - life.created) // 1000 for life in expected.values() if life.accepted is not None
+        (life.accepted - life.created) // 1000
+        for life in lives.values()
+        if life.accepted is not None and life.created is not None
     ]
-    (overall,) = summary.of("all")
-    assert overall.events == len(expected)
+    overall = next(iter(summary.of("all")), None)
+    assert (overall.events if overall else 0) == len(lives)
+    if overall is None:
+        return
     percents = tuple(oracle.percentile(accepts, percent) for percent in (50, 95, 99))
     assert overall.accept_ms == (percents if accepts else None)
     in_time = sum(ms <= ACCEPT_MS for ms in accepts)
     overdue = sum(
-        life.accepted is None and life.created + ACCEPT_MS * 1000 < AS_OF_MS * 1000
-        for life in expected.values()
+        life.accepted is None
+        and life.created is not None
+        and life.created + ACCEPT_MS * 1000 < AS_OF_MS * 1000
+        for life in lives.values()
     )
     assert (overall.accepted_in_time, overall.accept_judged) == (in_time, len(accepts) + overdue)
-    assert sum(bucket.done + bucket.waiting + bucket.failed for bucket in summary.buckets) == len(expected)
+    assert sum(bucket.done + bucket.waiting + bucket.failed for bucket in summary.buckets) == len(lives)
 
 
 def test_tables_have_their_columns_the_json_its_version_and_a_second_report_replaces_the_first(
     spark, tmp_path
 ):
-    first, out = report(spark, tmp_path, history([one(), one(answers=0, accepted_ms=(5,)), one()]))
+    first, out = report(
+        spark, tmp_path, history([one(), one(answers=0, sender="b", receiver="a", accepted_ms=(5,)), one()])
+    )
     assert tuple(pq.read_schema(next((out / "lifecycle").glob("*.parquet"))).names) == LIFECYCLE
-    assert tuple(pq.read_schema(next((out / "incidents").glob("*.parquet"))).names) == INCIDENTS
+    assert tuple(pq.read_schema(next((out / "incidents").glob("*.parquet"))).names) == tuple(INCIDENTS)
     assert {row["dimension"] for row in table(out, "latency")} == set(DIMENSIONS)
     document = json.loads((out / "incidents.json").read_bytes())
     assert document["schemaVersion"] == 1
-    assert [(line["class"], line["state"]) for line in document["incidents"]] == [
-        ("never_accepted", "emitted")
+    assert [(line["class"], line.get("state")) for line in document["incidents"]] == [
+        ("never_accepted", "emitted"),
+        ("unknown_kind", None),
+        ("unknown_kind", None),
     ]
     states = {(line["kind"], line["state"]): line["events"] for line in document["states"]}
     assert states == {("message", "replied"): 1, ("message", "emitted"): 1, ("reply", "accepted"): 1}
@@ -111,7 +152,8 @@ def test_tables_have_their_columns_the_json_its_version_and_a_second_report_repl
     )
     assert again == first
     left = {path.name for path in out.iterdir()}
-    assert left == {"lifecycle", "incidents", "latency", "incidents.json", "report.html"}
+    tables = {"lifecycle", "incidents", "latency", "states", "gaps", "skew", "forks", "strangers", "reviews"}
+    assert left == {*tables, "incidents.json", "report.html"}
 
 
 def test_names_a_node_whose_outbox_is_missing(spark, tmp_path):
@@ -198,7 +240,7 @@ def test_runs_on_a_machine_without_java_and_leaves_the_terminal_alone(tmp_path):
     )
     assert (done.returncode, done.stdout) == (
         0,
-        "2 open incidents; report in out/report.html\n",
+        "3 open incidents; report in out/report.html\n",
     ), done.stderr
     assert [line.split("] ")[1] for line in done.stderr.splitlines()] == [
         "start Spark",

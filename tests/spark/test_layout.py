@@ -1,10 +1,11 @@
+from collections import Counter
 from itertools import pairwise
 from pathlib import PurePath
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark.layout import Span, covering, span_of, stream_dir, stream_of
+from spark.layout import Span, covering, overlaps, span_of, stream_dir, stream_of
 
 spans = st.tuples(st.integers(1, 60), st.integers(0, 20)).map(lambda pair: Span(pair[0], pair[0] + pair[1]))
 
@@ -39,3 +40,13 @@ def test_other_names_are_not_ours():
 def test_a_directory_names_its_stream():
     assert stream_of(PurePath("/lake/events/v=1") / stream_dir("007", "000001-0")) == ("007", "000001-0")
     assert stream_of(PurePath("/lake/events")) is None
+
+
+@given(st.lists(spans, max_size=12))
+def test_overlaps_are_the_places_held_more_than_once(given_spans):
+    held = Counter(seq for span in given_spans for seq in range(span.first, span.last + 1))
+    found = overlaps(given_spans)
+    assert {seq for span in found for seq in range(span.first, span.last + 1)} == {
+        seq for seq, times in held.items() if times > 1
+    }
+    assert all(earlier.last + 1 < later.first for earlier, later in pairwise(found))

@@ -3,16 +3,18 @@ import pytest
 from outbox.kinds import RULES
 from spark.deliveries import deliveries
 from spark.errors import InvalidThreshold
-from spark.events import statements
+from spark.events import ROOT_KINDS
 from spark.sla import DEFAULTS, Threshold, check_thresholds, latency, moment
+from spark.tasks import TaskKind
 from tests.spark.histories import ACCEPT_MS, AS_OF_MS, START_MS, Script, Turn, history
-from tests.spark.reporting import THRESHOLDS, frame, one
+from tests.spark.reporting import THRESHOLDS, one, told
 
 
 def test_every_acknowledged_kind_has_a_promise_of_the_right_shape():
     check_thresholds(DEFAULTS)
-    assert set(DEFAULTS) == {kind for kind, rule in RULES.items() if rule.accepted}
-    assert all((DEFAULTS[kind].process_ms is not None) == RULES[kind].processed for kind in DEFAULTS)
+    assert set(DEFAULTS) == set(ROOT_KINDS)
+    processed = {kind for kind, promised in DEFAULTS.items() if promised.process_ms is not None}
+    assert processed == {TaskKind.CREATE, *(kind for kind, rule in RULES.items() if rule.processed)}
 
 
 @pytest.mark.parametrize(
@@ -38,7 +40,7 @@ def test_what_is_not_yet_due_is_not_judged(spark, tmp_path):
         Script(created_ms=START_MS, sender="b", receiver="a", from_agent="coder", to_agent="planner",
                accepted_ms=(100,), attempts=2, dead_ms=10),
     ])  # fmt: skip
-    lines = latency(deliveries(statements(frame(spark, tmp_path, rows)), THRESHOLDS), AS_OF_MS).collect()
+    lines = latency(deliveries(told(spark, tmp_path, rows), THRESHOLDS), AS_OF_MS).collect()
     line = {(row.dimension, row.source, row.target): row for row in lines}
     there = line["route", "planner", "coder"]
     assert (there.events, there.acceptJudged, there.acceptedInTime) == (4, 3, 1)

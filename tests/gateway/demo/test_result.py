@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from gateway.demo.result import incidents_of, kinds_of
 from gateway.demo.verdict import judge
 from gateway.judging.story import Found
-from spark.incidents import IncidentClass
+from spark.rules import IncidentClass
 from tests.gateway.judging.stories import ASKED, FAILING, UNANSWERED, case, mesh
 
 

@@ -11,7 +11,7 @@ from gateway.judging.story import Found
 from gateway.judging.witness import Account
 from outbox.kinds import Kind
 from outbox.records import DeliveryState, Incident
-from spark.incidents import IncidentClass
+from spark.rules import IncidentClass
 from tests.gateway.judging.stories import (
     ANSWER,
     ASKED,

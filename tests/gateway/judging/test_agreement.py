@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from gateway.demo.verdict import judge
 from gateway.judging.agreement import disagreements
 from gateway.judging.faults import FaultKind
-from spark.incidents import RULES
+from spark.rules import RULES
 from spark.sla import DEFAULTS
 from spark.summary import ClassCount, IncidentLine, LatencyLine, StateCount, Stream, Summary
 from tests.gateway.judging.stories import ASKED, LAB, MBP, START_MS, VPS, case

@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from gateway.judging.story import Found, fate, tell
 from outbox.records import DeliveryState
-from spark.incidents import IncidentClass
+from spark.rules import IncidentClass
 from tests.gateway.judging.stories import (
     ASKED,
     FAILING,

@@ -107,3 +107,13 @@ def test_one_writer_at_a_time(tmp_path):
         pass
     with lake.lock():
         pass
+
+
+def test_files_of_an_older_version_lack_optional_columns_and_are_sound(tmp_path):
+    lake = fill(tmp_path, 10)
+    (path,) = paths(lake)
+    table = pq.read_table(path, partitioning=None)
+    pq.write_table(table.drop_columns(["etaAt", "digest"]), path)
+    assert problems(lake) == []
+    pq.write_table(table.drop_columns(["seq"]), path)
+    assert problems(lake) == ["it has other columns than this version knows"]

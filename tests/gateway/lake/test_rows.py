@@ -1,3 +1,4 @@
+import msgspec
 import pytest
 
 from gateway.lake.rows import row_of
@@ -50,6 +51,42 @@ def test_a_dead_letter_tells_why():
         answer(9, 7, DeadLetter(ref=event_id(7), reason="expired", attempts=8, last_error="no answer"))
     )
     assert (made.root_id, made.reason, made.error, made.attempts) == (event_id(7), "expired", "no answer", 8)
+
+
+def test_a_task_tells_its_versions_and_times_and_an_unreadable_one_is_still_a_step():
+    payload = {
+        "capabilityId": "cap.build", "requestedVersion": "^1", "delegationSkillVersion": "1.0.0",
+        "acceptWithinMs": 5000, "completeWithinMs": 2**40, "input": {"any": "thing"},
+    }  # fmt: skip
+    made = row(message(7, kind="task_create", payload=msgspec.Raw(msgspec.json.encode(payload))))
+    assert (made.capability_id, made.version, made.skill_version) == ("cap.build", "^1", "1.0.0")
+    assert (made.accept_within_ms, made.complete_within_ms, made.flags) == (5000, COUNT_MAX, None)
+    payload = {"etaAt": rfc3339(NOW_MS), "resolvedVersion": "1.4.2", "errorClass": "crash", "error": "boom"}
+    made = row(
+        message(8, kind="task_failed", corr_id=event_id(7), payload=msgspec.Raw(msgspec.json.encode(payload)))
+    )
+    assert (made.root_id, made.corr_id, made.version) == (event_id(8), event_id(7), "1.4.2")
+    assert (made.eta_at, made.error_class, made.error) == (NOW_MS * 1000, "crash", "boom")
+    for broken in (b'{"etaAt":"soon"}', b"[]", b'{"capabilityId":7}'):
+        made = row(message(9, kind="task_update", corr_id=event_id(7), payload=msgspec.Raw(broken)))
+        assert (made.kind, made.corr_id, made.flags) == ("task_update", event_id(7), "unreadable_task")
+
+
+@pytest.mark.parametrize(
+    ("promise", "at_ms"),
+    [({"etaAt": rfc3339(NOW_MS)}, NOW_MS), ({"etaSeconds": 90}, NOW_MS + 9 + 90_000), ({}, None)],
+)
+def test_an_ack_may_say_when_the_work_will_be_done(promise, at_ms):
+    said = {"ref": event_id(7), "status": "accepted"} | promise
+    made = row(message(9, kind="ack", corr_id=event_id(7), payload=msgspec.Raw(msgspec.json.encode(said))))
+    assert made.eta_at == (None if at_ms is None else at_ms * 1000)
+
+
+def test_the_digest_tells_two_entries_at_one_place_apart():
+    one, other = entry(1, message(1)), entry(1, message(1, type="other"))
+    digests = [row_of(found, STREAM, NOW_MS)[0].digest for found in (one, other, one)]
+    assert digests[0] == digests[2] != digests[1]
+    assert all(0 <= digest < 2**63 for digest in digests)
 
 
 DONE = AckStatus.PROCESSED

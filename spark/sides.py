@@ -1,0 +1,113 @@
+"""What each node said about each root: one row for a root and a node, its *side* of the delivery.
+
+An answer counts only from a node that the root was routed to, and whether it was is known only when all that
+was said of a root is together. So what is said is gathered by root *and* node first, and the sides of a root
+are put together after (``spark.deliveries``). The exchange is by root alone: both steps find their rows where
+they are, and the data travels once.
+
+Every aggregate is idempotent: duplicates, retries, repeated pages and late events cannot change a result, and
+two halves of a history can be gathered apart and then together (``merged``). So there is no join, no sorting
+by time and no removal of duplicates.
+
+Facts and their times are kept apart: a node whose clock was never set has still accepted the event.
+"""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from spark.events import ANSWERS, Role
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class Gathered(NamedTuple):
+    """One aggregate: the ``how`` of ``value`` over the statements with one of these roles."""
+
+    how: str
+    roles: tuple[Role, ...]
+    value: str
+
+
+def _of(how: str, value: str, *roles: Role) -> Gathered:
+    return Gathered(how, roles, value)
+
+
+_PLACE = "named_struct('epoch', epoch, 'seq', seq)"
+_TASK = (Role.TASK_ACCEPTED, Role.TASK_UPDATED, Role.TASK_COMPLETED, Role.TASK_FAILED)
+_SPOKEN = tuple(role for role in Role if role > Role.ROUTED)
+
+GATHERED: dict[str, Gathered] = {
+    "facts": _of("bit_or", "shiftleft(1, role)", *Role),
+    "kind": _of("max", "kind", Role.ROOT),
+    "fromAgent": _of("max", "fromAgent", Role.ROOT),
+    "toAgent": _of("max", "toAgent", Role.ROOT),
+    "parentId": _of("max", "parentId", Role.ROOT),
+    "threadId": _of("max", "threadId", Role.ROOT),
+    "type": _of("max", "type", Role.ROOT),
+    "capabilityId": _of("max", "capabilityId", Role.ROOT),
+    "requestedVersion": _of("max", "version", Role.ROOT),
+    "delegationVersion": _of("max", "skillVersion", Role.ROOT),
+    "priority": _of("min", "priority", Role.ROOT),
+    "hops": _of("max", "hops", Role.ROOT),
+    "createdAt": _of("min", "at", Role.ROOT),
+    "expiresAt": _of("max", "expiresAt", Role.ROOT),
+    "acceptWithinMs": _of("min", "acceptWithinMs", Role.ROOT),
+    "completeWithinMs": _of("min", "completeWithinMs", Role.ROOT),
+    "first": _of("min", _PLACE, Role.ROOT),
+    "last": _of("max", "named_struct('attempt', attempt, 'toNodes', toNodes)", Role.ROOT),
+    "acceptedAt": _of("min", "at", Role.ACCEPTED),
+    "processedAt": _of("min", "at", Role.PROCESSED),
+    "engagedAt": _of("min", "engagedAt", Role.PROCESSED),
+    # "ok" sorts after "failed": a turn that succeeded anywhere has succeeded.
+    "outcome": _of("max", "outcome", Role.PROCESSED),
+    "error": _of("max", "error", Role.PROCESSED, Role.TASK_FAILED),
+    "deliveries": _of("max", "deliveries", Role.PROCESSED),
+    "repliedAt": _of("min", "at", Role.REPLIED),
+    "refusal": _of("max", "error", Role.REFUSED),
+    "missFirst": _of("min", f"case when error = 'not_owner' then {_PLACE} end", Role.REFUSED),
+    "missLast": _of("max", f"case when error = 'not_owner' then {_PLACE} end", Role.REFUSED),
+    "deadAt": _of("min", "at", Role.DEAD),
+    "reason": _of("max", "coalesce(reason, error)", Role.DEAD),
+    "deadAttempts": _of("max", "attempts", Role.DEAD),
+    "etaFirst": _of("min", "etaAt", Role.ACCEPTED, *_TASK),
+    "etaLast": _of("max", "etaAt", Role.ACCEPTED, *_TASK),
+    "resolvedVersion": _of("max", "version", *_TASK),
+    "executorVersion": _of("max", "skillVersion", *_TASK),
+    "taskAcceptedAt": _of("min", "at", Role.TASK_ACCEPTED),
+    "progressAt": _of("max", "at", Role.TASK_ACCEPTED, Role.TASK_UPDATED),
+    "completedAt": _of("min", "at", Role.TASK_COMPLETED),
+    "failedAt": _of("min", "at", Role.TASK_FAILED),
+    "errorClass": _of("max", "errorClass", Role.TASK_FAILED),
+    "answeredAt": _of("min", "at", *ANSWERS),
+    "said": _of("max", _PLACE, *_SPOKEN),
+}
+"""Column of a side → how it comes from statements."""
+
+
+def sides(statements: "DataFrame") -> "DataFrame":
+    """``rootId, node`` and the columns of ``GATHERED``, from statements: the one exchange of the job."""
+    from pyspark.sql import functions as F  # noqa: N812 - the name everybody gives it
+
+    gathered = [F.expr(_aggregate(aggregate)).alias(name) for name, aggregate in GATHERED.items()]
+    return statements.repartition("rootId").groupBy("rootId", "node").agg(*gathered)
+
+
+def _aggregate(gathered: Gathered) -> str:
+    roles = ", ".join(f"{role:d}" for role in gathered.roles)
+    if len(gathered.roles) == len(Role):
+        return f"{gathered.how}({gathered.value})"
+    return f"{gathered.how}(case when role in ({roles}) then {gathered.value} end)"
+
+
+def merged(sides: "DataFrame") -> "DataFrame":
+    """One row for a root and a node from several, as if their statements had been gathered together."""
+    from pyspark.sql import functions as F  # noqa: N812 - the name everybody gives it
+
+    again = [F.expr(f"{gathered.how}({name})").alias(name) for name, gathered in GATHERED.items()]
+    return sides.repartition("rootId").groupBy("rootId", "node").agg(*again)
+
+
+def said(*roles: Role, facts: str = "facts") -> str:
+    """A SQL condition: one of these was said."""
+    mask = sum(1 << role for role in roles)
+    return f"({facts} & {mask}) <> 0"

@@ -1,0 +1,46 @@
+from spark.events import Role
+from spark.sides import GATHERED, merged, said, sides
+from tests.spark.histories import Task, Turn, history
+from tests.spark.reporting import one, told
+
+STORY = [
+    one(attempts=2, refusals_ms=(5,), accepted_ms=(9, 7), turns=(Turn(20, "failed", "b"),), dead_ms=99),
+    one(accepted_ms=(3,), task=Task(accepted_ms=5, eta_ms=50, updates_ms=(9,), end="task_failed", end_ms=60)),
+    one(answers=0, accepted_ms=(3,), broken_clock=True),
+]
+
+
+def rows(frame):
+    return sorted(tuple(map(str, row)) for row in frame.select("rootId", "node", *GATHERED).collect())
+
+
+def test_only_aggregates_that_repetition_cannot_change():
+    assert {gathered.how for gathered in GATHERED.values()} == {"min", "max", "bit_or"}
+
+
+def test_one_row_for_a_root_and_a_node(spark, tmp_path):
+    found = sides(told(spark, tmp_path, history(STORY[:1]))).orderBy("node").collect()
+    home, receiver = found
+    assert (home.node, home.facts) == (
+        "a",
+        1 << Role.ROOT | 1 << Role.ROUTED | 1 << Role.REFUSED | 1 << Role.DEAD,
+    )
+    assert (home.reason, home.refusal, home.acceptedAt) == ("expired", "not_owner", None)
+    assert receiver.facts == 1 << Role.ROUTED | 1 << Role.ACCEPTED | 1 << Role.PROCESSED
+    assert (receiver.kind, receiver.outcome, receiver.error) == (None, "failed", "boom")
+
+
+def test_what_was_gathered_apart_is_gathered_together(spark, tmp_path):
+    whole = history(STORY)
+    expected = rows(sides(told(spark, tmp_path / "whole", whole)))
+    for cut in (1, len(whole) // 2):
+        early = sides(told(spark, tmp_path / f"{cut}a", whole[:cut]))
+        late = sides(told(spark, tmp_path / f"{cut}b", whole[cut - 1 :]))
+        assert rows(merged(early.unionByName(late).unionByName(early))) == expected
+
+
+def test_facts_are_asked_for_by_role(spark):
+    row = spark.range(1).selectExpr(
+        f"{said(Role.ACCEPTED, facts='4')} as yes", f"{said(Role.DEAD, facts='4')} as no"
+    )
+    assert [(r.yes, r.no) for r in row.collect()] == [(True, False)]
