@@ -17,6 +17,7 @@ import msgspec
 from outbox.kinds import RULES
 from outbox.records import DeliveryState
 from spark.sla import Threshold, moment
+from spark.tasks import STEPS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -132,9 +133,14 @@ class Standing(msgspec.Struct, frozen=True):
 
 
 def default_objectives(thresholds: Mapping[str, Threshold]) -> tuple[Objective, ...]:
-    """What is judged when no file says otherwise: the thresholds of the incident rules, kept by 99 %."""
+    """What is judged when no file says otherwise: the thresholds of the incident rules, kept by 99 %.
+
+    Steps of tasks are left out: who waits, waits for the task.
+    """
     found = []
     for kind, threshold in thresholds.items():
+        if kind in STEPS:
+            continue
         found.append(_default(kind, Measure.ACCEPTED, threshold.accept_ms))
         if threshold.process_ms is not None:
             found.append(_default(kind, Measure.PROCESSED, threshold.process_ms))

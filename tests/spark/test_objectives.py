@@ -17,7 +17,7 @@ from spark.objectives import (
     default_objectives,
     standings,
 )
-from tests.spark.histories import AS_OF_MS, Turn, history
+from tests.spark.histories import AS_OF_MS, NODES, Turn, history
 from tests.spark.reporting import THRESHOLDS, frame, one
 
 DAY_MS = 86_400_000
@@ -38,14 +38,14 @@ SCRIPTS = [
     one(dead_ms=10),  # given up
     one(created=AS_OF_MS - 500),  # not due yet
     one(created=AS_OF_MS - 2000, accepted_ms=(1,)),  # accepted in the last hour, its turn is not due
-    one(answers=0, accepted_ms=(900,)),  # a reply to the first message
+    one(answers=0, sender="b", receiver="a", accepted_ms=(900,)),  # a reply to the first message
 ]
 
 
 @pytest.fixture(scope="module")
 def lifecycle(spark, tmp_path_factory):
     rows = frame(spark, tmp_path_factory.mktemp("objectives"), history(SCRIPTS))
-    return deliveries(statements(rows), THRESHOLDS).cache()
+    return deliveries(statements(rows, NODES), THRESHOLDS).cache()
 
 
 @pytest.mark.parametrize(
@@ -99,5 +99,11 @@ def test_the_budget_is_what_may_be_missed(judged, kept):
 
 def test_without_a_file_the_thresholds_are_the_objectives():
     names = [(found.name, found.limit_ms) for found in default_objectives(THRESHOLDS)]
-    assert names == [("message-accepted", 60_000), ("message-processed", 300_000), ("reply-accepted", 60_000)]
+    assert names == [
+        ("message-accepted", 60_000),
+        ("message-processed", 300_000),
+        ("task-create-accepted", 60_000),
+        ("task-create-processed", 120_000),
+        ("reply-accepted", 60_000),
+    ]
     assert msgspec.json.decode(msgspec.json.encode(objective()), type=Objective) == objective()
