@@ -22,7 +22,7 @@ import msgspec
 
 from outbox import base64url
 from outbox.ids import AgentId, MeshId, NodeId
-from stateroom.bodies import ROOT, AdmissionBody, CursorsBody, NodeBody, RoomMap
+from stateroom.bodies import ROOT, AdmissionBody, NodeBody, RoomMap
 from stateroom.errors import InvalidRecord
 from stateroom.forks import accused
 from stateroom.limits import (
@@ -33,11 +33,12 @@ from stateroom.limits import (
     WAITING_MAX,
 )
 from stateroom.ownership import agent_body, may_ever_count, settle
-from stateroom.picture import Admitted, Seen, cursors_view, forks_view, node_view, owner_view
+from stateroom.parts import Parts
+from stateroom.picture import Admitted, Seen, agents_view, cursors_view, forks_view, node_view
 from stateroom.records import Record, Verify, parse_record
 from stateroom.slot import Slot, SlotKey, dominated
 from stateroom.verdicts import Verdicts
-from stateroom.view import View
+from stateroom.view import NodeView, View
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -60,6 +61,7 @@ class Index:
         self._signed_by: dict[str, set[SlotKey]] = {}
         self._admitted: dict[str, Admitted] = {}
         self._waiting: dict[str, SlotKey] = {}
+        self._parts = Parts()
 
     def offer(self, room_map: str, key: str, value: object) -> Change | None:
         """Take a value that was found in the room under ``room_map`` and ``key``.
@@ -127,24 +129,25 @@ class Index:
         return hashlib.sha256("".join(lines).encode()).hexdigest()
 
     def view(self, presence: Mapping[NodeId, Seen], presence_version: int = 0) -> View:
-        """The picture of now. Its version is the sum of the index' version and that of the presence."""
+        """The picture of now. Its version is the sum of the index' version and that of the presence.
+
+        Parts that did not change are those of the last picture: most changes are of cursors, agents are many.
+        """
+        self._parts.look(presence)
         return View(
             version=self.version + presence_version,
             mesh=self.mesh,
-            nodes={
-                NodeId(node): node_view(
-                    NodeId(node), admitted, self._node_body(node), presence.get(NodeId(node))
-                )
-                for node, admitted in self._admitted.items()
-            },
-            agents={AgentId(record.key): owner_view(record) for record in self.records(RoomMap.AGENTS)},
-            cursors={
-                NodeId(record.key): cursors_view(record.body)
-                for record in self.records(RoomMap.CURSORS)
-                if isinstance(record.body, CursorsBody)
-            },
-            forks=forks_view(self.records(RoomMap.FORKS)),
+            nodes=self._parts.of(RoomMap.NODES, lambda: self._nodes_view(presence)),
+            agents=self._parts.of(RoomMap.AGENTS, lambda: agents_view(self.records(RoomMap.AGENTS))),
+            cursors=self._parts.of(RoomMap.CURSORS, lambda: cursors_view(self.records(RoomMap.CURSORS))),
+            forks=self._parts.of(RoomMap.FORKS, lambda: forks_view(self.records(RoomMap.FORKS))),
         )
+
+    def _nodes_view(self, presence: Mapping[NodeId, Seen]) -> dict[NodeId, NodeView]:
+        return {
+            NodeId(node): node_view(NodeId(node), admitted, self._node_body(node), presence.get(NodeId(node)))
+            for node, admitted in self._admitted.items()
+        }
 
     def _node_body(self, node: str) -> NodeBody | None:
         record = self.record(RoomMap.NODES, node)
@@ -312,6 +315,7 @@ class Index:
         if not changed:
             return None
         self.version += 1
+        self._parts.change(room_map for room_map, _ in changed)
         return Change(tuple(changed))
 
 

@@ -49,7 +49,12 @@ def node_view(node: NodeId, admitted: Admitted, body: NodeBody | None, seen: See
     )
 
 
-def owner_view(record: Record) -> OwnerView:
+def agents_view(records: Iterable[Record]) -> dict[AgentId, OwnerView]:
+    """Who owns which agent, from the records that count."""
+    return {AgentId(record.key): _owner_view(record) for record in records}
+
+
+def _owner_view(record: Record) -> OwnerView:
     """Who owns an agent, from the record that counts."""
     body = agent_body(record)
     return OwnerView(
@@ -57,7 +62,16 @@ def owner_view(record: Record) -> OwnerView:
     )
 
 
-def cursors_view(body: CursorsBody) -> CursorsView:
+def cursors_view(records: Iterable[Record]) -> dict[NodeId, CursorsView]:
+    """How far each node has read the others."""
+    return {
+        NodeId(record.key): _cursors_view(record.body)
+        for record in records
+        if isinstance(record.body, CursorsBody)
+    }
+
+
+def _cursors_view(body: CursorsBody) -> CursorsView:
     """How far a node has read."""
     cursors = {NodeId(source): position(pair) for source, pair in body.cursors.items()}
     return CursorsView(cursors=cursors, head=position(body.head))

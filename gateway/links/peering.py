@@ -82,11 +82,15 @@ class Peering:
         self._reach = reach
         self._dialers: dict[tuple[Contact, str], Dialer] = {}
         self._tasks: dict[tuple[Contact, str], asyncio.Task[None]] = {}
+        self._nodes: dict[NodeId, NodeView] | None = None
         self._wanted: list[Contact] = []
         self._changed = asyncio.Event()
 
     def see(self, view: View) -> None:
         """The state room changed: dial whom it names now."""
+        if view.nodes is self._nodes:
+            return  # cursors and agents change much more often than nodes
+        self._nodes = view.nodes
         own, reach = self._local.identity.node, self._reach
         wanted = contacts(view, own, reach.issuer, loopback=reach.loopback)
         if wanted != self._wanted:

@@ -197,6 +197,19 @@ def test_the_order_of_arrival_does_not_matter(mesh, data: st.DataObject) -> None
     )
 
 
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_looking_often_shows_the_same_as_looking_once(mesh, data: st.DataObject) -> None:
+    """Parts of the view are kept until something changes them."""
+    texts = data.draw(st.permutations(universe(mesh)))
+    often, once = mesh.index(), mesh.index()
+    for number, text in enumerate(texts):
+        offer(often, text)
+        often.view({NodeId("b"): Seen(True, number)} if data.draw(st.booleans()) else {})
+        offer(once, text)
+    assert often.view({}) == once.view({})
+
+
 def test_waiting_records_are_bounded(mesh, monkeypatch) -> None:
     monkeypatch.setattr("stateroom.index.WAITING_MAX", 10)
     index = mesh.index()

@@ -8,7 +8,7 @@ import asyncio
 from asyncio import Handle, TimerHandle
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator
-from contextvars import Context
+from contextvars import Context, copy_context
 from typing import Any, TypeVar, TypeVarTuple
 
 from gateway.harness.sim.timeline import Stepped, Timeline
@@ -37,6 +37,24 @@ class SimTask(asyncio.Task[_T]):
 
     def __hash__(self) -> int:
         return self._number
+
+
+class SimHandle(Handle):
+    """A handle without the questions that asyncio asks its loop for each of them."""
+
+    __slots__ = ()
+
+    def __init__(
+        self, callback: Callable[..., object], args: tuple[Any, ...], loop: "SimLoop", context: Context | None
+    ) -> None:
+        # As Handle.__init__, of a loop that is never in debug mode.
+        self._context = context if context is not None else copy_context()
+        self._loop = loop
+        self._callback = callback
+        self._args = args
+        self._cancelled = False
+        self._repr = None
+        self._source_traceback = None
 
 
 def make_loop(timeline: Timeline, on_error: Callable[[str, BaseException | None], None]) -> "SimLoop":
@@ -115,7 +133,7 @@ class SimLoop(Stepped):
         self, callback: Callable[[*_Ts], object], *args: *_Ts, context: Context | None = None
     ) -> Handle:
         """Run it next."""
-        handle = Handle(callback, args, self, context)
+        handle = SimHandle(callback, args, self, context)
         if self.dead:
             self._limbo.append(handle)
         else:

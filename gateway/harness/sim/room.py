@@ -20,6 +20,7 @@ from stateroom.bodies import RoomMap
 from stateroom.index import Index
 from stateroom.outflow import GONE, LOST, Closed, Recv, Send
 from stateroom.presence import Presence
+from stateroom.records import Record
 from stateroom.room import Room
 
 Stored = dict[tuple[str, str], str]
@@ -113,6 +114,22 @@ async def _talk(wanted: Stored, stirred: asyncio.Event, send: Send) -> None:
             await send(msgspec.json.encode(said))
 
 
+class SharedIndex(Index):
+    """The nodes of a world parse and judge each record once between them: a record never changes."""
+
+    def __init__(self, keys: Keys) -> None:
+        super().__init__(keys.mesh, keys.verify_raw)
+        self._verdicts = keys.verdicts
+        self._parsed = keys.parsed
+
+    def _parse(self, room_map: str, key: str, value: object) -> Record:
+        name = (room_map, key, value)
+        record = self._parsed.get(name)
+        if record is None:
+            record = self._parsed[name] = super()._parse(room_map, key, value)
+        return record
+
+
 class SimRooms(Rooms):
     """What a gateway says in its rooms and reads there, without Yjs and without a database file."""
 
@@ -122,7 +139,7 @@ class SimRooms(Rooms):
         self._key = cast("SigningKey", keys.key(identity.node))
         self._clock = clock
         self._watchers = []
-        self._index = Index(identity.mesh, keys.verify_raw)
+        self._index = SharedIndex(keys)
         self._presence = Presence(self._index.heartbeat)
         self._shown = ()
         self._cursors = {}

@@ -53,20 +53,30 @@ class Timeline:
     def take(self, loop: Stepped) -> list[Handle]:
         """Take back everything that one loop has waiting, in order."""
         mine = [handle for other, handle in self._ready if other is loop]
-        self._ready = deque(item for item in self._ready if item[0] is not loop)
+        others = [item for item in self._ready if item[0] is not loop]
+        self._ready.clear()
+        self._ready.extend(others)
         mine += loop.backlog
         loop.backlog.clear()
         waiting = (item for item in sorted(self._later, key=_order) if item[2] is loop)
         mine += [handle for _, _, _, handle in waiting if handle is not None]
-        self._later = [item for item in self._later if item[2] is not loop]
+        self._later[:] = [item for item in self._later if item[2] is not loop]
         heapify(self._later)
         return mine
 
     def run_until(self, end_us: int) -> None:
         """Let time pass up to ``end_us`` and run what is due by then."""
+        ready, later, due = self._ready, self._later, self._due
         try:
-            while self._ready or (self._later and self._later[0][0] <= end_us):
-                self._next()
+            while ready or (later and later[0][0] <= end_us):
+                if ready:
+                    loop, handle = ready.popleft()
+                    if due(loop, handle):
+                        self.steps += 1
+                        self.run(loop, handle)
+                        loop.stepped()
+                else:
+                    self._pass()
             self.now_us = max(self.now_us, end_us)
         finally:
             self.rest()
@@ -76,27 +86,24 @@ class Timeline:
         _set_running_loop(None)
         self._running = None
 
-    def _next(self) -> None:
-        if self._ready:
-            self._step(*self._ready.popleft())
-            return
+    def _pass(self) -> None:
+        """Go to the next moment at which something is due."""
         self.now_us, _, loop, handle = heappop(self._later)
         if handle is not None:
             self._ready.append((loop, handle))
         else:
             self._wake(loop)
 
-    def _step(self, loop: Stepped, handle: Handle) -> None:
+    def _due(self, loop: Stepped, handle: Handle) -> bool:
+        """Whether a callback runs now; it waits in its loop's backlog while that one stands still."""
         if loop.dead or handle.cancelled():
-            return
+            return False
         if loop.busy_until_us > self.now_us or loop.backlog:
             if not loop.backlog:
                 self._wake_later(loop)
             loop.backlog.append(handle)
-            return
-        self.steps += 1
-        self.run(loop, handle)
-        loop.stepped()
+            return False
+        return True
 
     def run(self, loop: Stepped, handle: Handle) -> None:
         """Run one callback as its event loop would."""
