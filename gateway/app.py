@@ -70,6 +70,7 @@ class Gateway:
         self._stack = AsyncExitStack()
         self._stack.enter_context(HomeLock(home.lock))
         self._home, self._config, self._clock = home, config, clock
+        self._policy = config.policy(seed=home.certificate.exists())
         self._started_at_ms = clock.wall_ms()
         keyring = Keyring(home.keys)
         self._key = keyring.kept_node_key()
@@ -98,7 +99,7 @@ class Gateway:
         door = Door(self._gatekeeper, self._clock)
         runtime = Runtime(self._journal, self._engines(door), view, self._clock)
         keys = MemberKeys(lambda: runtime.view)
-        local = Local(self._identity, runtime, self._reader, self._clock, keys)
+        local = Local(self._identity, runtime, self._reader, self._clock, keys, self._policy.mirror)
         registry = Registry(local)
         joiner = Joiner(self._identity.node, self._key)
         office = TicketOffice(joiner, self._clock, allow_plain=self._config.listen.allow_plain)
@@ -149,7 +150,7 @@ class Gateway:
         )
 
     def _engines(self, door: Door) -> Callable[[View, Now], Engine]:
-        policy, limits = self._config.policy(), self._config.courier_limits()
+        policy, limits = self._policy, self._config.courier_limits()
 
         def make(view: View, now: Now) -> Engine:
             return Engine(

@@ -8,20 +8,24 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 
 from auth.addresses import check_gateway_url, is_loopback
 from auth.errors import BadJoinCode
 from gateway.courier.limits import CourierLimits
-from gateway.engine.policy import Policy
+from gateway.engine.policy import MirrorPolicy, Policy
 from gateway.errors import ConfigError
+from outbox.errors import InvalidId
+from outbox.ids import NodeId, node_id
 from outbox.limits import ACK_TIMEOUT_MS, ATTEMPTS_MAX, BACKOFF_CAP_MS, BACKOFF_FIRST_MS
 from outbox.retry import RetryPolicy
 
 Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
 Millis = Annotated[int, msgspec.Meta(ge=1, le=366 * 24 * 3_600_000)]
+MirrorWord = Literal["auto", "all", "none"]
+MIRROR_WORDS = get_args(MirrorWord)
 Count = Annotated[int, msgspec.Meta(ge=1, le=1_000)]
 
 
@@ -72,6 +76,16 @@ class Courier(msgspec.Struct, frozen=True):
     max_deliveries: Count = CourierLimits().max_deliveries
 
 
+class Mirror(msgspec.Struct, frozen=True):
+    """Which outboxes of others are copied here and served on."""
+
+    nodes: MirrorWord | Annotated[tuple[str, ...], msgspec.Meta(max_length=1_000)] = "auto"
+    """``auto``: all on a seed, none on others. Else names of nodes."""
+    bytes_max: Annotated[int, msgspec.Meta(ge=0, le=2**50)] = MirrorPolicy().bytes_max
+    """Of all copies together; the oldest part of the largest one goes first."""
+    age_ms: Millis = MirrorPolicy().age_ms
+
+
 class Log(msgspec.Struct, frozen=True):
     """What is written down."""
 
@@ -87,17 +101,28 @@ class Config(msgspec.Struct, frozen=True):
     retry: Retry = Retry()
     sla: Sla = Sla()
     courier: Courier = Courier()
+    mirror: Mirror = Mirror()
     log: Log = Log()
 
-    def policy(self) -> Policy:
-        """The engine's numbers."""
+    def policy(self, *, seed: bool = False) -> Policy:
+        """The engine's numbers, for a seed or for another node."""
         retry = RetryPolicy(
             first_ms=self.retry.first_ms,
             cap_ms=self.retry.cap_ms,
             attempts_max=self.retry.attempts,
             ack_timeout_ms=self.retry.ack_timeout_ms,
         )
-        return Policy(retry=retry, sla_accept_ms=self.sla.accept_ms, sla_process_ms=self.sla.process_ms)
+        mirrored = self.mirror.nodes
+        if mirrored == "auto":
+            mirrored = "all" if seed else "none"
+        nodes = mirrored if isinstance(mirrored, str) else tuple(map(NodeId, mirrored))
+        mirror = MirrorPolicy(nodes=nodes, bytes_max=self.mirror.bytes_max, age_ms=self.mirror.age_ms)
+        return Policy(
+            retry=retry,
+            sla_accept_ms=self.sla.accept_ms,
+            sla_process_ms=self.sla.process_ms,
+            mirror=mirror,
+        )
 
     def courier_limits(self) -> CourierLimits:
         """The courier's numbers."""
@@ -212,8 +237,10 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, object]:
 
 
 def _converted(value: object, kind: Any, where: str, *, text: bool) -> object:
-    if text and isinstance(value, str) and kind == KEYS["public.endpoints"][2]:
-        value = [part.strip() for part in value.split(",") if part.strip()]
+    mirrored = KEYS["mirror.nodes"][2]
+    if text and isinstance(value, str) and kind in (KEYS["public.endpoints"][2], mirrored):
+        words = [part.strip() for part in value.split(",") if part.strip()]
+        value = value if kind == mirrored and value in MIRROR_WORDS else words
     try:
         return msgspec.convert(value, kind, strict=not text)
     except msgspec.ValidationError as error:
@@ -233,6 +260,16 @@ def _check(config: Config) -> None:
         )
     for url in config.public.endpoints:
         _check_endpoint(url)
+    if not isinstance(config.mirror.nodes, str):
+        for name in config.mirror.nodes:
+            _check_node(name)
+
+
+def _check_node(name: str) -> None:
+    try:
+        node_id(name)
+    except InvalidId as error:
+        raise ConfigError(f"mirror.nodes: {error}", hint="write auto, all, none or names of nodes") from None
 
 
 def _check_endpoint(url: str) -> None:

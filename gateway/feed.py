@@ -11,8 +11,9 @@ from outbox.limits import PAGE_BYTES_MAX, PAGE_ENTRIES_MAX
 class Feed:
     """A bounded tail of committed pages; whoever waits is woken by each new one."""
 
-    def __init__(self, head: Head) -> None:
+    def __init__(self, head: Head, bytes_max: int = FEED_BYTES_MAX) -> None:
         self.head = head
+        self._bytes_max = bytes_max
         self._pages: dict[Seq, tuple[Page, int]] = {}
         """By their first position, oldest first; each with its size."""
         self._bytes = 0
@@ -23,7 +24,7 @@ class Feed:
         size = sum(len(entry.header) + len(entry.body) for entry in page.entries)
         self._pages[page.entries[0].seq] = (page, size)
         self._bytes += size
-        while self._bytes > FEED_BYTES_MAX and len(self._pages) > 1:
+        while self._bytes > self._bytes_max:
             self._bytes -= self._pages.pop(next(iter(self._pages)))[1]
         self.head = page.checkpoint.head
         self._changed.set()

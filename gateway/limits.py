@@ -14,6 +14,9 @@ generation: records hold no cycles, and looking for some took a tenth of the tim
 FEED_BYTES_MAX = 8 * 1024 * 1024
 """Recent own pages kept in memory for links that are up to date; others read the journal."""
 
+COPY_FEED_BYTES_MAX = 64 * 1024
+"""The same for each copied outbox: there may be a thousand."""
+
 PING_EVERY_S = 10.0
 """Half-open links are found in twice this time."""
 

@@ -13,6 +13,7 @@ from typing import Protocol
 import structlog
 
 from gateway.clock import Clock
+from gateway.copies import Copies
 from gateway.crashpoint import CrashPoint, crashpoint
 from gateway.engine import Engine
 from gateway.engine.effects import (
@@ -20,6 +21,7 @@ from gateway.engine.effects import (
     Answer,
     Appended,
     CaughtUp,
+    CopyChanged,
     CursorMoved,
     Effect,
     Handed,
@@ -94,6 +96,7 @@ class Runtime:
         self.storage_full = False
         self.outlets: Outlets | None = None
         self.feed = Feed(journal.head())
+        self.copies = Copies(journal.copies())
         self._engine = make_engine(view, self._now())
 
     # --- asking
@@ -268,6 +271,9 @@ class Runtime:
                     outlets.grown(effect.page.checkpoint.node)
                 case CursorMoved():
                     outlets.cursor_moved(effect)
+                case CopyChanged():
+                    self.copies.changed(effect)
+                    outlets.grown(effect.node)
                 case CaughtUp():
                     log.debug("stream.caught_up", node=effect.node)
                 case StreamBroken():

@@ -25,7 +25,7 @@ def check_cursor(after: Head, *, head: Head, floor: Seq = BEGINNING) -> Seq:
     ``after.hash`` is not looked at: the chain tells a reader whether its hash was right.
     Raises InvalidCursor (no position at all), ForeignEpoch, CursorPastEnd, CursorBelowFloor.
     """
-    _check_form(after)
+    check_form(after)
     if after.epoch != head.epoch:
         raise ForeignEpoch(
             f"epoch {after.epoch} is not the outbox's, which is {head.epoch}", hint="read from 0 of its epoch"
@@ -56,7 +56,7 @@ def stretch_after(
     more than its writer remembers), goes on at the beginning of the next one. None at the end of the stream.
     Raises as ``check_cursor``.
     """
-    _check_form(after)
+    check_form(after)
     if after.epoch == head.epoch:
         start = check_cursor(after, head=head, floor=floor_in(after.epoch, floor))
         return None if start == head.seq else Stretch(head.epoch, start, head.seq)
@@ -84,7 +84,8 @@ def floor_in(of: Epoch, floor: Head | None) -> Seq:
     return floor.seq if of == floor.epoch else Seq(SEQ_MAX)
 
 
-def _check_form(after: Head) -> None:
+def check_form(after: Head) -> None:
+    """Raises InvalidCursor for what is no position at all."""
     if type(after.seq) is not int or not 0 <= after.seq <= SEQ_MAX:
         raise InvalidCursor(f"{after.seq!r:.40} is not a place in an outbox")
     try:

@@ -14,6 +14,7 @@ from outbox.reader import read_identity
 from outbox.records import Identity
 from outbox.schema import COMPONENT, MIGRATIONS
 from outbox.sql.agents import AgentWrites
+from outbox.sql.copies import CopyWrites
 from outbox.sql.cursors import CursorWrites
 from outbox.sql.deliveries import DeliveryWrites
 from outbox.sql.incidents import IncidentWrites
@@ -22,7 +23,9 @@ from outbox.sql.retention import RetentionWrites
 from outbox.sql.rows import BufferedRows
 
 
-class Journal(RetentionWrites, DeliveryWrites, CursorWrites, LedgerWrites, IncidentWrites, AgentWrites):
+class Journal(
+    RetentionWrites, DeliveryWrites, CursorWrites, CopyWrites, LedgerWrites, IncidentWrites, AgentWrites
+):
     """The one writer of a node's database. Method contracts are those of ``outbox.store.Store``.
 
     ``database`` is open to packages that keep tables in the same file and write in the same transaction.

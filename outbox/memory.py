@@ -3,9 +3,10 @@
 It passes the same tests as the journal.
 """
 
+from outbox.twin.copies import TwinCopies
 from outbox.twin.cursors import TwinCursors
 from outbox.twin.retention import TwinRetention
 
 
-class MemoryStore(TwinRetention, TwinCursors):
+class MemoryStore(TwinRetention, TwinCursors, TwinCopies):
     """``outbox.store.Store`` in dictionaries; nothing survives the object."""

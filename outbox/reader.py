@@ -11,6 +11,7 @@ from outbox.errors import StorageFailed, WorldError
 from outbox.records import Identity
 from outbox.schema import COMPONENT, MIGRATIONS
 from outbox.sql.agents import AgentReads
+from outbox.sql.copies import CopyReads
 from outbox.sql.cursors import CursorReads
 from outbox.sql.deliveries import DeliveryReads
 from outbox.sql.incidents import IncidentReads
@@ -19,7 +20,9 @@ from outbox.sql.retention import RetentionReads
 from outbox.sql.rows import Rows
 
 
-class JournalReader(RetentionReads, DeliveryReads, CursorReads, LedgerReads, IncidentReads, AgentReads):
+class JournalReader(
+    RetentionReads, DeliveryReads, CursorReads, CopyReads, LedgerReads, IncidentReads, AgentReads
+):
     """Read-only view of one journal; the methods are those of ``outbox.store.Store``.
 
     All of them raise StorageFailed when the database cannot be read.

@@ -42,9 +42,7 @@ def excerpt(page: Page, reader: NodeId) -> Excerpt:
     return Excerpt(page.epoch, entries, page.checkpoint)
 
 
-def withheld(page: Excerpt, reader: NodeId) -> Stub | None:
-    """The first entry whose body the reader needs and did not get."""
-    return next(
-        (entry for entry in page.entries if isinstance(entry, Stub) and needs_body(entry.header, reader)),
-        None,
-    )
+def withheld(page: Excerpt, reader: NodeId | None) -> Stub | None:
+    """The first entry whose body the reader needs and did not get; None for one that needs every body."""
+    stubs = (entry for entry in page.entries if isinstance(entry, Stub))
+    return next((stub for stub in stubs if reader is None or needs_body(stub.header, reader)), None)

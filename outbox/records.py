@@ -181,3 +181,21 @@ class OutboxSize(msgspec.Struct, frozen=True):
 
     entries: int
     bytes: int
+
+
+class Copy(msgspec.Struct, frozen=True, kw_only=True):
+    """A verified copy of a stretch of another node's outbox."""
+
+    source: NodeId
+    epoch: Epoch
+    number: int
+    """Of the copy, in this journal."""
+    first: Seq
+    last: Seq
+    hash: bytes
+    """Of the chain after ``last``."""
+    signature: bytes
+    """Of the checkpoint there."""
+    bytes: int
+    oldest_at_ms: int
+    """When its first batch was copied."""

@@ -10,7 +10,7 @@ Each version has its file in ``outbox.migrations``; a released one is never edit
 """
 
 from outbox.ids import Epoch, Seq, epoch_ordinal
-from outbox.migrations import v1_journal, v2_ledger_by_source, v3_epochs, v4_retention
+from outbox.migrations import v1_journal, v2_ledger_by_source, v3_epochs, v4_retention, v5_copies
 
 COMPONENT = "journal"
 
@@ -20,6 +20,11 @@ _SEQ_BITS = 40
 def position(epoch: Epoch, seq: Seq) -> int:
     """The key of a place in the stream."""
     return epoch_ordinal(epoch) << _SEQ_BITS | seq
+
+
+def copied(number: int, seq: Seq) -> int:
+    """The key of a place in a copy."""
+    return number << _SEQ_BITS | seq
 
 
 def seq_of(key: int) -> Seq:
@@ -32,4 +37,4 @@ def ordinal_of(key: int) -> int:
     return key >> _SEQ_BITS
 
 
-MIGRATIONS = (v1_journal.STEP, v2_ledger_by_source.STEP, v3_epochs.STEP, v4_retention.STEP)
+MIGRATIONS = (v1_journal.STEP, v2_ledger_by_source.STEP, v3_epochs.STEP, v4_retention.STEP, v5_copies.STEP)

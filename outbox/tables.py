@@ -14,6 +14,7 @@ from outbox.chain import Checkpoint, Head
 from outbox.errors import StorageFailed
 from outbox.ids import Epoch, EventId, MeshId, NodeId, Seq, event_id_bytes, event_id_from_bytes
 from outbox.records import (
+    Copy,
     Delivery,
     Doubt,
     EpochRow,
@@ -176,6 +177,7 @@ class OutboxRow(NamedTuple):
 DELIVERIES = Table("deliveries", Delivery, ("event_id",))
 RECEIVED = Table("received", Received, ("source", "event_id"))
 CURSORS = Table("cursors", Cursor, ("source",))
+COPIES = Table("copies", Copy, ("source", "epoch"))
 EPOCHS = Table("epochs", EpochRow, ("ordinal",))
 DOUBTS = Table("doubts", Doubt, ("source",))
 REMEMBERED = Table("remembered", Remembered, ("agent", "key"))

@@ -5,6 +5,7 @@ import msgspec
 from auth.invites import InviteStatus
 from outbox.chain import Head, Page
 from outbox.ids import AgentId, EventId, NodeId
+from outbox.records import Copy
 
 
 class Sent(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
@@ -111,6 +112,16 @@ class Appended(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
     page: Page
 
 
+class CopyChanged(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
+    """A verified copy of another outbox grew or was trimmed: links serve it on."""
+
+    node: NodeId
+    copy: Copy | None
+    """The one of the latest epoch, as it is now; None when nothing is left."""
+    page: Page | None
+    """What was added."""
+
+
 class CursorMoved(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
     """Another node's outbox was handled up to here: say so on its link and in the room."""
 
@@ -145,4 +156,4 @@ class IncidentChanged(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
 
 
 Answer = Sent | Settled | Extended | Subscribed | AgentChanged | Ticketed | Admitted | Invited | Refused
-Effect = Answer | Handed | Appended | CursorMoved | CaughtUp | StreamBroken | IncidentChanged
+Effect = Answer | Handed | Appended | CopyChanged | CursorMoved | CaughtUp | StreamBroken | IncidentChanged

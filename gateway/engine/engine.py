@@ -39,6 +39,7 @@ from gateway.engine.inputs import (
     Upgrade,
     ViewChanged,
 )
+from gateway.engine.mirrors import Mirrors
 from gateway.engine.peers import Peers
 from gateway.engine.policy import Policy
 from gateway.engine.residents import Residents
@@ -88,6 +89,7 @@ class Engine:
             self._turns.open_inbox(agent)
         self._turns.load(store, now)
         self._peers = Peers()
+        self._mirrors = Mirrors(policy.mirror, store.copies())
         self._view_is_new = True
 
     def apply(self, inputs: Iterable[Input], now: Now) -> list[Effect]:
@@ -125,7 +127,7 @@ class Engine:
     def _input(self, tick: Tick, item: Input) -> None:
         match item:
             case PageRead():
-                streams.read_page(tick, self._residents, self._turns, item)
+                streams.read_page(tick, self._residents, self._turns, self._mirrors, item)
                 deliveries.find_lost(tick, item.node)
             case RelayCaught():
                 streams.caught(tick, item)

@@ -3,6 +3,12 @@
 DUE_MAX = 500
 """Timers, or lost attempts, handled in one tick; the rest follow in the next."""
 
+TRIM_BATCHES = 64
+"""Batches of a copy that one tick lets go of: deleting a thousand rows takes about a millisecond."""
+
+TRIM_EVERY_MS = 60_000
+"""How often copies are looked at for what is too old."""
+
 HELD_MAX = 10_000
 """Events that may wait for the room to name their sender's owner: bounded, since
 a stranger decides how many come."""

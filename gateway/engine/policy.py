@@ -1,9 +1,26 @@
 """The numbers an operator may set for one engine."""
 
+from typing import Literal
+
 import msgspec
 
+from outbox.ids import NodeId
 from outbox.limits import EXPIRES_IN_MS_DEFAULT
 from outbox.retry import RetryPolicy
+
+
+class MirrorPolicy(msgspec.Struct, frozen=True, kw_only=True):
+    """Which outboxes of others are copied here, to be served on, and how much of them is kept."""
+
+    nodes: Literal["all", "none"] | tuple[NodeId, ...] = "none"
+    bytes_max: int = 4 * 1024**3
+    """Of all copies together."""
+    age_ms: int = 30 * 24 * 3_600_000
+    """A batch that was copied so long ago is let go of."""
+
+    def holds(self, node: NodeId) -> bool:
+        """Whether a node's outbox is copied."""
+        return self.nodes == "all" or (self.nodes != "none" and node in self.nodes)
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True):
@@ -19,3 +36,4 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     """So long after its expiry an accepted event without a word is a dead letter."""
     hold_ms: int = 10 * 60_000
     """So long an event waits for the state room to name its sender's owner."""
+    mirror: MirrorPolicy = MirrorPolicy()

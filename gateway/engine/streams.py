@@ -11,10 +11,11 @@ from typing import NamedTuple
 from gateway.engine import receiver
 from gateway.engine.effects import CaughtUp, CursorMoved, StreamBroken
 from gateway.engine.inputs import PageRead, RelayCaught, StreamFlows, StreamStalled
+from gateway.engine.mirrors import Mirrors
 from gateway.engine.residents import Residents
 from gateway.engine.tick import Place, Tick
 from gateway.engine.turns import Turns
-from outbox.chain import Checkpoint, Entry, Excerpt, Head, follow
+from outbox.chain import Checkpoint, Entry, Excerpt, Head, Page, follow
 from outbox.chain import genesis as genesis_of
 from outbox.errors import BodyWithheld, BrokenChain, ForeignEpoch
 from outbox.ids import NodeId
@@ -45,8 +46,8 @@ class Judgement(NamedTuple):
     why: str = ""
 
 
-def judge(start: Head, page: Excerpt, reader: NodeId) -> Judgement:
-    """What a page is to a reader that stands at ``start``."""
+def judge(start: Head, page: Excerpt, reader: NodeId, *, complete: bool = False) -> Judgement:
+    """What a page is to a reader that stands at ``start`` and needs its own bodies, or the complete page."""
     if page.epoch != start.epoch:
         why = f"the page is of epoch {page.epoch}, the reader stands in {start.epoch}"
         return Judgement(Verdict.FOREIGN_EPOCH, start, why=why)
@@ -58,20 +59,23 @@ def judge(start: Head, page: Excerpt, reader: NodeId) -> Judgement:
         reached = follow(start, rest)
     except BrokenChain as error:
         return Judgement(Verdict.BROKEN, start, why=str(error))
-    missing = withheld(rest, reader)
+    missing = withheld(rest, None if complete else reader)
     if missing is not None:
         return Judgement(Verdict.WITHHELD, start, why=f"entry {missing.seq} came without its body")
     return Judgement(Verdict.FOLLOWS, reached, tuple(entry for entry in new if isinstance(entry, Entry)))
 
 
-def read_page(tick: Tick, residents: Residents, turns: Turns, read: PageRead) -> None:
+def read_page(tick: Tick, residents: Residents, turns: Turns, mirrors: Mirrors, read: PageRead) -> None:
     """Handle a page of another node's outbox, or report that it does not follow on."""
     known = tick.store.cursor(read.node)
     start = known or genesis_of(tick.identity.mesh, read.node, read.page.epoch)
-    judged = judge(start, read.page, tick.identity.node)
+    copied = mirrors.holds(read.node)
+    judged = judge(start, read.page, tick.identity.node, complete=copied)
     if judged.verdict is Verdict.FOLLOWS:
         for entry in judged.entries:
             receiver.take_entry(tick, residents, turns, Place(read.node, read.page.epoch, entry))
+        if copied:
+            mirrors.keep(tick, read.node, Page(read.page.epoch, judged.entries, read.page.checkpoint))
         _move(tick, turns, read.node, read.page.checkpoint)
     elif judged.verdict is not Verdict.READ_BEFORE:
         tick.effects.append(StreamBroken(read.node, judged.verdict, judged.why, read.relay, read.link))

@@ -64,6 +64,10 @@ class Hub(Protocol):
         """The peer has this. Raises TooManyStreams."""
         ...
 
+    def readable(self, link: "Link") -> list[Stock]:
+        """What of all that the peer has offered can be read here."""
+        ...
+
     def caught(self, link: "Link", stream: NodeId, error: MeshError) -> None:
         """The peer brought what the stream's writer has not written."""
         ...
@@ -84,14 +88,13 @@ class Link:
         self._local = local
         self._verify = verify
         self._socket = socket
-        self._shelf = Shelf(local.identity.node, local.runtime.feed, local.reader)
+        self._shelf = Shelf(local.identity.node, local.runtime.feed, local.runtime.copies, local.reader)
         self._serving = Serving()
         self._allowance = Allowance()
         self._grants = Grants()
         self._outgoing = Outgoing()
         self._stirred = asyncio.Event()
         self._asking = Asking()
-        self._advertised: list[Stock] = []
         self._up: LinkUp | None = None
         self._heard_ms = local.clock.mono_ms()
         self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -118,7 +121,8 @@ class Link:
 
     def ask(self, stream: NodeId) -> None:
         """Read a stream over this link, from where it stands."""
-        which = Filter.ALL if self.version == 1 else Filter.MINE
+        everything = self.version == 1 or self._local.mirror.holds(stream)
+        which = Filter.ALL if everything else Filter.MINE
         self._want(self._asking.read(stream, self._local.reader.cursor(stream), which))
 
     def leave(self, stream: NodeId) -> None:
@@ -241,11 +245,9 @@ class Link:
         hub.offered(self, frame.streams)
         if self._up is not None:
             return
-        self._advertised += frame.streams
         if not frame.more:
-            heads = (StreamHead(stock.node, stock.epoch, Seq(stock.last)) for stock in self._advertised)
+            heads = (StreamHead(stock.node, stock.epoch, Seq(stock.last)) for stock in hub.readable(self))
             self._up = LinkUp(self.peer, tuple(heads))
-            self._advertised.clear()
             self._local.runtime.tell_now(self._up)
 
     def _on_want(self, frame: Want) -> None:

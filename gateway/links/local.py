@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from gateway.clock import Clock
+from gateway.engine.policy import MirrorPolicy
 from gateway.links.shelf import Committed
 from gateway.runtime import Runtime
 from outbox.chain import Verify
@@ -28,3 +29,4 @@ class Local:
     reader: Committed
     clock: Clock
     key_of: KeyOf
+    mirror: MirrorPolicy

@@ -131,6 +131,10 @@ class Registry:
         self._sources.offers(link.number, stocks, self._clock.mono_ms())
         self._decide()
 
+    def readable(self, link: Link) -> list[Stock]:
+        """What of all that its peer has offered can be read here."""
+        return self._sources.readable(link.number)
+
     def caught(self, link: Link, stream: NodeId, error: MeshError) -> None:
         """Its peer brought what the stream's writer has not written."""
         self._local.runtime.tell_now(RelayCaught(link.peer, stream, error.code, str(error)))

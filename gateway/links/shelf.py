@@ -1,7 +1,8 @@
-"""What can be read from this node: its own outbox, from memory when it is recent, else from the journal."""
+"""What can be read from this node: its own outbox and copies of others, from memory when it is recent."""
 
 from typing import Protocol
 
+from gateway.copies import Copies
 from gateway.feed import Feed
 from gateway.wire.frames import Stock
 from outbox.chain import Head, Page
@@ -24,29 +25,39 @@ class Committed(Protocol):
         """What follows in the own outbox. Raises CursorError branches."""
         ...
 
+    def read_copy(self, source: NodeId, after: Head, entries_max: int, bytes_max: int) -> Page | None:
+        """What follows in a copy of another outbox. Raises CursorError branches."""
+        ...
+
 
 class Shelf:
     """Pages and heads of every stream that this node can bring."""
 
-    def __init__(self, own: NodeId, feed: Feed, reader: Committed) -> None:
+    def __init__(self, own: NodeId, feed: Feed, copies: Copies, reader: Committed) -> None:
         self._own = own
         self._feed = feed
+        self._copies = copies
         self._reader = reader
 
     def stocks(self) -> list[Stock]:
-        """Everything."""
-        return [stock for node in (self._own,) if (stock := self.stock(node)) is not None]
+        """Everything, the own outbox first."""
+        nodes = (self._own, *self._copies.nodes())
+        return [stock for node in nodes if (stock := self.stock(node)) is not None]
 
     def stock(self, stream: NodeId) -> Stock | None:
         """One stream, if it is here."""
-        if stream != self._own:
+        if stream == self._own:
+            head = self._feed.head
+            return Stock(stream, head.epoch, 1, head.seq, head.hash)
+        copy = self._copies.get(stream)
+        if copy is None:
             return None
-        head = self._feed.head
-        return Stock(stream, head.epoch, 1, head.seq, head.hash)
+        return Stock(stream, copy.epoch, copy.first, copy.last, copy.hash, signature=copy.signature)
 
     def page(self, stream: NodeId, epoch: Epoch | None, after: Seq) -> Page | None:
         """What follows a position; None at the end. Raises CursorError branches."""
-        assert stream == self._own, "nothing else was offered"
+        if stream != self._own:
+            return self._copied(stream, epoch, after)
         head = self._feed.head
         if epoch in {None, head.epoch}:
             if after == head.seq:
@@ -60,3 +71,16 @@ class Shelf:
         """Raises CursorError branches for a position in the own outbox that cannot be; copies may change."""
         if stream == self._own:
             self._reader.read(Head(epoch or self._feed.head.epoch, after, b""), 1, 1)
+
+    def _copied(self, stream: NodeId, epoch: Epoch | None, after: Seq) -> Page | None:
+        copy = self._copies.get(stream)
+        if copy is None:
+            return None
+        if epoch in {None, copy.epoch}:
+            if after == copy.last:
+                return None
+            recent = self._copies.after(stream, after)
+            if recent is not None:
+                return recent
+        at = Head(epoch or copy.epoch, after, b"")
+        return self._reader.read_copy(stream, at, PAGE_ENTRIES_MAX, PAGE_BYTES_MAX)

@@ -145,6 +145,15 @@ class Sources:
         notices, self._notices = self._notices, []
         return notices
 
+    def readable(self, link: int) -> list[Stock]:
+        """What a link has offered and reading can go on with."""
+        found = self._links[link]
+        return [
+            stock
+            for node, stock in found.offers.items()
+            if node != self._own and self._verifiable(node, found) and self._fits(stock, found)
+        ]
+
     # --- inside
 
     def _look_at(self, stream: NodeId, waited_ms: int, now_ms: int) -> None:
@@ -203,8 +212,11 @@ class Sources:
         if link.peer == stream:
             return True
         stock = link.offers.get(stream)
-        trusted = self._liars.get(link.peer, 0) <= now_ms and stream in self._members
+        trusted = self._liars.get(link.peer, 0) <= now_ms and self._verifiable(stream, link)
         return trusted and stock is not None and self._fits(stock, link)
+
+    def _verifiable(self, stream: NodeId, link: _Link) -> bool:
+        return stream in self._members or stream == link.peer
 
     def _fits(self, stock: Stock, link: _Link) -> bool:
         """Whether reading can go on there where it stands."""

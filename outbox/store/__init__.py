@@ -15,6 +15,7 @@ from typing import Protocol
 
 from outbox.records import Identity
 from outbox.store.agents import AgentStore
+from outbox.store.copies import CopyStore
 from outbox.store.cursors import CursorStore
 from outbox.store.deliveries import DeliveryStore
 from outbox.store.entries import EntryStore
@@ -29,6 +30,7 @@ class Store(
     EpochStore,
     DeliveryStore,
     CursorStore,
+    CopyStore,
     LedgerStore,
     IncidentStore,
     AgentStore,

@@ -10,6 +10,7 @@ from outbox.limits import SEQ_MAX
 from outbox.schema import MIGRATIONS, ordinal_of, position, seq_of
 from outbox.tables import (
     AGENTS,
+    COPIES,
     CURSORS,
     DELIVERIES,
     DOUBTS,
@@ -33,7 +34,7 @@ def test_positions_sort_by_epoch_and_then_by_seq(one: tuple[int, int], two: tupl
 
 @pytest.mark.parametrize(
     "table",
-    [DELIVERIES, RECEIVED, CURSORS, EPOCHS, DOUBTS, REMEMBERED, QUARANTINED, INCIDENTS, AGENTS],
+    [DELIVERIES, RECEIVED, CURSORS, COPIES, EPOCHS, DOUBTS, REMEMBERED, QUARANTINED, INCIDENTS, AGENTS],
     ids=lambda table: table.name,
 )
 def test_columns_are_the_fields_of_the_records(table: Table[Any]) -> None:

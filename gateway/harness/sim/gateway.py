@@ -110,7 +110,7 @@ class SimGateway:
         identity = home.identity
         self.rooms = rooms = SimRooms(identity, home.keys, clock, home.stored)
         self.runtime = runtime = Runtime(home.disk, self._engine, rooms.view(), clock)
-        self._local = local = Local(identity, runtime, home.disk, clock, self._key_of)
+        self._local = local = Local(identity, runtime, home.disk, clock, self._key_of, home.policy.mirror)
         self.registry = registry = Registry(local)
         reach = Reach((f"http://{self.name}",) if home.reachable else (), None, loopback=False)
         peering = SimPeering(local, registry, rooms, reach, network=self._network, party=self, keys=home.keys)

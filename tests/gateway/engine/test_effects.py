@@ -11,6 +11,7 @@ from gateway.engine.effects import (
     Answer,
     Appended,
     CaughtUp,
+    CopyChanged,
     CursorMoved,
     Effect,
     Extended,
@@ -26,11 +27,23 @@ from gateway.engine.effects import (
 )
 from outbox.chain import Checkpoint, Entry, Head, Page
 from outbox.ids import Epoch, EventId
+from outbox.records import Copy
 
 EVENT = EventId("evt_" + "0" * 32)
 EPOCH = Epoch("000001-0123456789ab")
 PAGE = Page(
     EPOCH, (Entry(1, b"{}", b"\x00\xff{"),), Checkpoint("mesh", "x", EPOCH, 1, b"\x01" * 32, b"\xfe" * 64)
+)
+COPY = Copy(
+    source="x",
+    epoch=EPOCH,
+    number=1,
+    first=1,
+    last=1,
+    hash=b"\xff" * 32,
+    signature=b"\xfe" * 64,
+    bytes=9,
+    oldest_at_ms=7,
 )
 SAMPLES = [
     Sent(1, EVENT, "thread", "bob", None, duplicate=True),
@@ -46,6 +59,8 @@ SAMPLES = [
     Appended(PAGE),
     CursorMoved("x", Head(EPOCH, 1, b"\xff")),
     CaughtUp("x"),
+    CopyChanged("x", COPY, PAGE),
+    CopyChanged("x", None, None),
     StreamBroken("x", "broken_chain", "what"),
     IncidentChanged("dead_letter", EVENT, open=True, detail="expired"),
 ]

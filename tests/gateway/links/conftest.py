@@ -13,7 +13,7 @@ from gateway.clock import Clock
 from gateway.courier.limits import CourierLimits
 from gateway.engine import Engine
 from gateway.engine.inputs import AddAgent, Now, Send
-from gateway.engine.policy import Policy
+from gateway.engine.policy import MirrorPolicy, Policy
 from gateway.links.errors import SocketClosed
 from gateway.links.link import Link
 from gateway.links.local import Local
@@ -41,16 +41,21 @@ class Wire:
         self.other: Wire
         self.version = VERSION
         self.closed: tuple[int, str] | None = None
+        self.tap: Callable[[bytes], object] = lambda _: None
+        """Hears what this end receives."""
+        self.change: Callable[[bytes], bytes] = lambda message: message
+        """What becomes of a message that this end sends."""
 
     async def send(self, message: bytes) -> None:
         if self.closed is not None or self.other.closed is not None:
             raise SocketClosed("it is closed")
-        await self.other.inbox.put(message)
+        await self.other.inbox.put(self.change(message))
 
     async def receive(self) -> bytes:
         message = await self.inbox.get()
         if message is None:
             raise SocketClosed("the other side is gone")
+        self.tap(message)
         return message
 
     async def close(self, code: int, reason: str) -> None:
@@ -102,13 +107,14 @@ class Gateway:
         self.mesh = mesh
         self.store = MemoryStore(Identity(MESH, self.name, EPOCH))
         self.clock = Clock()
-        self.policy = Policy()
+        self.policy = Policy(mirror=MirrorPolicy(nodes="all" if name.startswith("seed") else "none"))
         self.runtime: Runtime
         self.registry: Registry
 
     def start(self) -> None:
         self.runtime = Runtime(self.store, self._engine, self.mesh.view(), self.clock)
-        self.local = Local(self.store.identity(), self.runtime, self.store, self.clock, self._key_of)
+        mirror = self.policy.mirror
+        self.local = Local(self.store.identity(), self.runtime, self.store, self.clock, self._key_of, mirror)
         self.registry = Registry(self.local)
         self.runtime.outlets = GatewayOutlets(_Nothing(), self.registry, _Nothing(), _Nothing())  # type: ignore[arg-type]
         self.see()
@@ -204,6 +210,15 @@ async def until(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(WITHIN_S):
         while not condition():
             await asyncio.sleep(0.002)
+
+
+@pytest.fixture
+async def around_a_seed() -> AsyncIterator[Mesh]:
+    """``ann`` at a and ``bob`` at b, and a seed that both may meet."""
+    async with Mesh("a", "b", "seed").running() as mesh:
+        await mesh.gateways["a"].add("ann")
+        await mesh.gateways["b"].add("bob")
+        yield mesh
 
 
 @pytest.fixture

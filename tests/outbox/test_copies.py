@@ -1,0 +1,183 @@
+"""Copies of other outboxes: what both stores promise about them."""
+
+from typing import Any
+
+import pytest
+
+from outbox.chain import Checkpoint, Entry, Head, Page, extend, follow, genesis, sign_checkpoint
+from outbox.errors import CursorBelowFloor, CursorPastEnd, InvalidCursor, StorageFailed
+from outbox.ids import Epoch, MeshId, NodeId, Seq
+from outbox.journal import Journal
+from outbox.memory import MemoryStore
+from outbox.reader import JournalReader
+from outbox.store import Store
+
+FIRST, SECOND = Epoch("000001-0123456789ab"), Epoch("000002-0123456789ab")
+MBP, LAB = NodeId("mbp"), NodeId("lab")
+
+
+class Stream:
+    """Another node's outbox, page by page."""
+
+    def __init__(self, mesh: MeshId, node: NodeId = MBP, epoch: Epoch = FIRST) -> None:
+        self.mesh, self.node = mesh, node
+        self.head = genesis(mesh, node, epoch)
+
+    def page(self, *bodies: bytes) -> Page:
+        entries = tuple(
+            Entry(Seq(self.head.seq + place), b"{}", body) for place, body in enumerate(bodies, 1)
+        )
+        self.head = extend(self.head, entries)
+        return Page(
+            self.head.epoch, entries, sign_checkpoint(self.mesh, self.node, self.head, lambda _: b"s")
+        )
+
+
+@pytest.fixture
+def stream(world: Any) -> Stream:
+    return Stream(world.identity.mesh)
+
+
+def keep(store: Store, node: NodeId, page: Page, now_ms: int = 0) -> None:
+    store.begin()
+    store.extend_copy(node, page, now_ms)
+    store.commit()
+
+
+def walk(store: Store, start: Head, entries_max: int = 1, node: NodeId = MBP) -> list[tuple[str, bytes]]:
+    """All bodies after a cursor, followed as a reader would."""
+    head, found = start, []
+    while (page := store.read_copy(node, head, entries_max, 1 << 20)) is not None:
+        if page.epoch != head.epoch:
+            head = genesis(store.identity().mesh, node, page.epoch)
+        head = follow(head, page)
+        found += [(page.epoch[:6], entry.body) for entry in page.entries]
+    return found
+
+
+def test_a_copy_grows_and_is_read_as_it_was_written(store: Store, stream: Stream) -> None:
+    start = stream.head
+    assert store.copies() == []
+    assert store.copy(MBP) is None
+    assert store.read_copy(MBP, start, 9, 9) is None
+    pages = [stream.page(b"a", b"bb"), stream.page(b"\x00\xff"), stream.page(b"", b"e")]
+    for page in pages:
+        keep(store, MBP, page, 7)
+    copy = store.copy(MBP)
+    assert copy is not None
+    assert (copy.first, copy.last, copy.hash, copy.oldest_at_ms) == (1, 5, stream.head.hash, 7)
+    assert copy.bytes == 5 * 2 + 6
+    assert store.copies() == [copy]
+    assert [body for _, body in walk(store, start)] == [b"a", b"bb", b"\x00\xff", b"", b"e"]
+    assert store.read_copy(MBP, start, 100, 1 << 20) == Page(
+        FIRST, tuple(entry for page in pages for entry in page.entries), pages[-1].checkpoint
+    )
+    middle = store.read_copy(MBP, Head(FIRST, Seq(1), b""), 1, 1)
+    assert middle is not None
+    assert [entry.seq for entry in middle.entries] == [2], "a reader may stand inside a batch"
+
+
+def test_what_was_not_committed_is_no_copy(store: Store, stream: Stream) -> None:
+    keep(store, MBP, stream.page(b"a"))
+    kept = store.copy(MBP)
+    store.begin()
+    store.extend_copy(MBP, stream.page(b"b"), 0)
+    store.extend_copy(LAB, Stream(stream.mesh, LAB).page(b"c"), 0)
+    store.rollback()
+    assert store.copies() == [kept]
+    keep(store, LAB, Stream(stream.mesh, LAB).page(b"d"))
+    assert [copy.source for copy in store.copies()] == [LAB, MBP]
+    store.begin()
+    trimmed = store.trim_copy(store.copies()[0], 1)
+    store.rollback()
+    assert trimmed is None
+    assert walk(store, genesis(stream.mesh, LAB, FIRST), node=LAB) == [("000001", b"d")]
+
+
+def test_nothing_is_kept_outside_a_transaction(store: Store, stream: Stream) -> None:
+    with pytest.raises(StorageFailed):
+        store.extend_copy(MBP, stream.page(b"a"), 0)
+
+
+def test_a_copy_with_a_hole_is_begun_anew(store: Store, stream: Stream) -> None:
+    start = stream.head
+    keep(store, MBP, stream.page(b"a", b"b"))
+    stream.page(b"never came")
+    keep(store, MBP, stream.page(b"d"), 9)
+    copy = store.copy(MBP)
+    assert copy is not None
+    assert (copy.first, copy.last, copy.oldest_at_ms) == (4, 4, 9)
+    with pytest.raises(CursorBelowFloor):
+        store.read_copy(MBP, start, 9, 9)
+    assert walk(store, Head(FIRST, Seq(4), b"")) == []
+
+
+def test_a_copy_is_trimmed_at_its_beginning_by_whole_batches(store: Store, stream: Stream) -> None:
+    for number in range(4):
+        keep(store, MBP, stream.page(b"x" * number, b"y"), number)
+    copy = store.copy(MBP)
+    assert copy is not None
+    store.begin()
+    assert store.trim_copy(copy, 0) == copy
+    rest = store.trim_copy(copy, 2)
+    store.commit()
+    assert rest is not None
+    assert (rest.first, rest.last, rest.oldest_at_ms, rest.bytes) == (5, 8, 2, 4 * 2 + 2 + 1 + 3 + 1)
+    assert store.copy(MBP) == rest
+    with pytest.raises(CursorBelowFloor):
+        store.read_copy(MBP, Head(FIRST, Seq(3), b""), 9, 9)
+    page = store.read_copy(MBP, Head(FIRST, Seq(4), b""), 1, 1)
+    assert page is not None
+    assert [entry.seq for entry in page.entries] == [5, 6]
+    store.begin()
+    assert store.trim_copy(rest, 2) is None
+    store.commit()
+    assert store.copies() == []
+    assert store.read_copy(MBP, Head(FIRST, Seq(4), b""), 1, 1) is None
+
+
+def test_each_epoch_has_its_copy_and_readers_go_on_in_the_next(store: Store, stream: Stream) -> None:
+    start = stream.head
+    later = Stream(stream.mesh, MBP, SECOND)
+    keep(store, MBP, stream.page(b"a"))
+    keep(store, MBP, later.page(b"b"))
+    keep(store, MBP, later.page(b"c"))
+    assert [copy.epoch for copy in store.copies()] == [FIRST, SECOND]
+    assert store.copy(MBP) == store.copies()[1]
+    assert walk(store, start, 9) == [("000001", b"a"), ("000002", b"b"), ("000002", b"c")]
+
+
+@pytest.mark.parametrize(
+    ("after", "error"),
+    [
+        (Head(FIRST, Seq(2), b""), CursorPastEnd),
+        (Head(FIRST, Seq(-1), b""), InvalidCursor),
+        (Head(Epoch("x"), Seq(0), b""), InvalidCursor),
+    ],
+)
+def test_a_cursor_that_cannot_be(store: Store, stream: Stream, after: Head, error: type[Exception]) -> None:
+    keep(store, MBP, stream.page(b"a"))
+    with pytest.raises(error):
+        store.read_copy(MBP, after, 9, 9)
+
+
+def test_a_reader_beside_the_writer_sees_the_same(open_journal: Any, stream: Stream) -> None:
+    journal: Journal = open_journal()
+    start = stream.head
+    keep(journal, MBP, stream.page(b"a"))
+    reader = JournalReader.open(journal.database.path)
+    assert reader.copies() == journal.copies()
+    assert reader.read_copy(MBP, start, 9, 9) == journal.read_copy(MBP, start, 9, 9)
+    reader.close()
+    again: Journal = open_journal()
+    assert again.copies() == journal.copies()
+
+
+def test_the_twin_numbers_copies_as_the_journal_does(open_journal: Any, world: Any, stream: Stream) -> None:
+    page = stream.page(b"a")
+    stores: list[Store] = [open_journal(), MemoryStore(world.identity)]
+    for store in stores:
+        keep(store, MBP, page)
+        keep(store, LAB, Stream(stream.mesh, LAB).page(b"b"))
+    assert stores[0].copies() == stores[1].copies()
+    assert isinstance(page.checkpoint, Checkpoint)
