@@ -44,7 +44,8 @@ class GatewayOutlets:
         self._tokens.refresh()
         if not changed.active:
             self._turns.removed(changed.name)
-        self._rooms.say_agent(changed.name, changed.owner_epoch, active=changed.active)
+        if not changed.stands_in:
+            self._rooms.say_agent(changed)
 
     def reset(self) -> None:
         """All subscriptions are gone, and what links have told."""

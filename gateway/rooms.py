@@ -17,10 +17,11 @@ from auth.members import Member
 from gateway.clock import Clock
 from gateway.crashpoint import CrashPoint, crashpoint
 from gateway.door import CURSORS_ROOM, STATE_ROOM
+from gateway.engine.effects import AgentChanged, agent_changed
 from gateway.limits import CURSORS_EVERY_S, HEARTBEAT_S
 from outbox.chain import Head
 from outbox.forks import ForkProof
-from outbox.ids import AgentId, NodeId, epoch_ordinal
+from outbox.ids import NodeId, epoch_ordinal
 from outbox.records import Identity, LocalAgent
 from stateroom.bodies import AdmissionBody, AgentBody, Body, CursorsBody, HeartbeatBody, NodeBody, RoomMap
 from stateroom.forks import fork_body, fork_key_of
@@ -29,7 +30,7 @@ from stateroom.presence import Presence
 from stateroom.records import sign_record
 from stateroom.room import Room
 from stateroom.store import RoomStore
-from stateroom.view import View
+from stateroom.view import OwnerView, View
 
 SOFTWARE = f"gateway-mesh/{version('gateway-mesh')}"
 
@@ -109,23 +110,34 @@ class Rooms:
         )
         self._put(self.state, RoomMap.NODES, self._identity.node, body)
 
-    def say_agent(self, agent: AgentId, owner_epoch: int, *, active: bool) -> None:
-        """An agent lives here, or no longer."""
+    def say_agent(self, agent: AgentChanged) -> None:
+        """An agent lives here and has these fallbacks and groups, or lives here no longer."""
         body = AgentBody(
             owner=self._identity.node,
-            owner_epoch=owner_epoch,
-            status="active" if active else "removed",
-            handover=self._index.proof(agent) if owner_epoch > 1 else "",
+            owner_epoch=agent.owner_epoch,
+            status="active" if agent.active else "removed",
+            handover=self._index.proof(agent.name) if agent.owner_epoch > 1 else "",
+            fallback=agent.fallback if agent.active else (),
+            grace_ms=agent.grace_ms if agent.active else 0,
+            groups=agent.groups if agent.active else (),
         )
-        self._put(self.state, RoomMap.AGENTS, agent, body)
+        self._put(self.state, RoomMap.AGENTS, agent.name, body)
 
     def say_agents(self, agents: Iterable[LocalAgent]) -> None:
         """Say again what the room does not hold, as after a crash between commit and publication."""
         view = self.view()
         for row in agents:
-            known = view.owner(row.name)
-            if known is None or (known.node, known.owner_epoch) != (self._identity.node, row.owner_epoch):
-                self.say_agent(row.name, row.owner_epoch, active=True)
+            said = OwnerView(
+                agent=row.name,
+                node=self._identity.node,
+                owner_epoch=row.owner_epoch,
+                status="active",
+                fallback=row.fallbacks,
+                grace_ms=row.grace_ms,
+                groups=row.member_of,
+            )
+            if not row.stands_in_for and view.owner(row.name) != said:
+                self.say_agent(agent_changed(0, row, active=True))
 
     def say_member(self, member: Member) -> None:
         """A node was admitted here. The record follows from the ledger's row alone: it is always the same."""

@@ -1,8 +1,12 @@
-"""Where an event goes (owner first) and whether it may come from there. Pure functions over the room's View.
+"""Where an event goes (owner first, else a fallback) and whether it may come from there.
+
+Pure functions over the room's View. An agent's record may name fallback nodes, in order, and a grace: when
+its owner has been away for longer, the next attempt goes to the first of them that is there.
 
 Source: routing rules of ``docs/PROTOCOL.md``.
 """
 
+from collections.abc import Callable
 from difflib import get_close_matches
 from enum import Enum
 
@@ -11,7 +15,12 @@ import msgspec
 from outbox.envelope import RouteDecision
 from outbox.errors import UnknownRecipient
 from outbox.ids import AgentId, NodeId, agent_id, node_id
-from stateroom.view import View
+from stateroom.view import OwnerView, View
+
+Away = Callable[[NodeId], int | None]
+"""For how many milliseconds a node has been away; None for one that is not."""
+
+OWNER, FALLBACK = "owner", "fallback"
 
 _PREFIX, _SUFFIX = "agents/", "/inbox"
 
@@ -22,12 +31,13 @@ class Route(msgspec.Struct, frozen=True):
     agent: AgentId
     node: NodeId | None
     owner_epoch: int
+    reason: str = OWNER
 
     def decision(self) -> RouteDecision | None:
         """What the event's trace says about it."""
         if self.node is None:
             return None
-        return RouteDecision(self.node, self.owner_epoch, "owner")
+        return RouteDecision(self.node, self.owner_epoch, self.reason)
 
 
 def inbox_stream(agent: AgentId) -> str:
@@ -43,17 +53,48 @@ def parse_address(text: str) -> tuple[AgentId, NodeId | None]:
     return agent_id(name), node_id(node) if at else None
 
 
-def resolve(view: View, text: str) -> Route:
+def resolve(view: View, text: str, away: Away) -> Route:
     """The route of an address. Raises InvalidId; UnknownRecipient with near matches."""
     agent, node = parse_address(text)
     owner = view.owner(agent)
-    if owner is None:
-        if not view.known(agent):
-            raise UnknownRecipient(text, near(view, agent))
-        return Route(agent, None, 0)
-    if node is not None and node != owner.node:
+    if owner is None and not view.known(agent):
+        raise UnknownRecipient(text, near(view, agent))
+    if owner is not None and node is not None and node != owner.node:
         raise UnknownRecipient(text, (f"{agent}@{owner.node}",))
+    return choose(view, agent, away) or Route(agent, None, 0)
+
+
+def choose(
+    view: View,
+    agent: AgentId,
+    away: Away,
+    *,
+    prefer: NodeId | None = None,
+    avoid: frozenset[NodeId] = frozenset(),
+) -> Route | None:
+    """The node that is to get an agent's event now; None when nobody owns the agent.
+
+    ``prefer`` is where it went before: a fallback that is still there keeps it. ``avoid`` are nodes that have
+    said that they do not answer for the agent; only the owner is asked again.
+    """
+    owner = view.owner(agent)
+    if owner is None:
+        return None
+    for node in (prefer, *(owner.fallback if _is_gone(owner, away) else ())):
+        if node in owner.fallback and node not in avoid and away(node) is None:
+            return Route(agent, node, owner.owner_epoch, FALLBACK)
     return Route(agent, owner.node, owner.owner_epoch)
+
+
+def _is_gone(owner: OwnerView, away: Away) -> bool:
+    away_ms = away(owner.node)
+    return away_ms is not None and away_ms >= owner.grace_ms
+
+
+def stands_in(view: View, agent: AgentId, node: NodeId) -> bool:
+    """Whether an agent's record names a node as its fallback now."""
+    owner = view.owner(agent)
+    return owner is not None and node in owner.fallback
 
 
 class Standing(Enum):
@@ -71,12 +112,12 @@ def standing(view: View, agent: AgentId, node: NodeId, owner_epoch: int) -> Stan
     """Judge an event of an agent by the ownership it was sent under, not by today's.
 
     A removed agent was still its node's when it spoke, and one that has moved on was its former node's;
-    epoch 0 was nobody's.
+    epoch 0 was nobody's. A fallback that the owner names speaks for the agent too.
     """
     record = view.agents.get(agent)
     if record is None:
         return Standing.UNKNOWN
-    if record.node == node or 0 < owner_epoch < record.owner_epoch:
+    if record.node == node or node in record.fallback or 0 < owner_epoch < record.owner_epoch:
         return Standing.OWNER
     return Standing.UNKNOWN if owner_epoch > record.owner_epoch else Standing.FOREIGN
 

@@ -6,6 +6,9 @@ appends (a retry). An event begins in ``emitted`` and moves until no step leads 
 processed, it was replied to, or it is a dead letter that both sides can see. A step that is not in the table
 changes nothing: what came (a second ACK, an ACK after the dead letter) is recorded by the caller, no more.
 
+The row is that of one node. An attempt that goes elsewhere leaves it ``superseded``: what its node still says
+is recorded there, and the row of the other node carries the obligation on.
+
 Three rules are not visible in the table. ``LOST`` may only be said when the owner has published a cursor
 past the event and its stream was read to the head published with that cursor: silence alone proves nothing.
 ``REFUSED`` is looked at before ``ACK_PROCESSED``, since a refusal travels as ``processed`` with outcome
@@ -15,10 +18,14 @@ the receiver itself ends an expired turn and says so.
 Source: the sender's delivery in ``docs/PROTOCOL.md``.
 """
 
+from collections.abc import Sequence
 from enum import StrEnum
 
 from outbox.kinds import RULES, Kind
-from outbox.records import DeliveryState
+from outbox.records import Delivery, DeliveryState
+
+SEVERAL = "*:,"
+"""Marks of addresses that mean more than one agent; no name holds one."""
 
 
 class Input(StrEnum):
@@ -39,6 +46,10 @@ class Input(StrEnum):
     """The last attempt that the policy allows has failed."""
     RETRIED = "retried"
     """The next attempt is in the outbox."""
+    REROUTED = "rerouted"
+    """The next attempt went to another node."""
+    ACCEPTANCE_LOST = "acceptance_lost"
+    """The node was restored to a state in which it had not accepted the event."""
     SLA_BREACH = "sla_breach"
     """Accepted, but not processed in time: an incident is opened, the obligation stays."""
 
@@ -54,7 +65,9 @@ STEPS: dict[tuple[DeliveryState, Input], DeliveryState] = {
     (_S.EMITTED, _I.REFUSED_NOT_OWNER): _S.RETRY_PENDING,
     (_S.EMITTED, _I.REFUSED): _S.DEAD_LETTER,
     (_S.EMITTED, _I.EXPIRED): _S.DEAD_LETTER,
+    (_S.EMITTED, _I.REROUTED): _S.SUPERSEDED,
     (_S.RETRY_PENDING, _I.RETRIED): _S.EMITTED,
+    (_S.RETRY_PENDING, _I.REROUTED): _S.SUPERSEDED,
     (_S.RETRY_PENDING, _I.ACK_ACCEPTED): _S.ACCEPTED,
     (_S.RETRY_PENDING, _I.ACK_PROCESSED): _S.PROCESSED,
     (_S.RETRY_PENDING, _I.REPLY): _S.REPLIED,
@@ -65,9 +78,11 @@ STEPS: dict[tuple[DeliveryState, Input], DeliveryState] = {
     (_S.ACCEPTED, _I.ACK_PROCESSED): _S.PROCESSED,
     (_S.ACCEPTED, _I.REPLY): _S.REPLIED,
     (_S.ACCEPTED, _I.SLA_BREACH): _S.ACCEPTED,
+    (_S.ACCEPTED, _I.ACCEPTANCE_LOST): _S.RETRY_PENDING,
     (_S.ACCEPTED, _I.REFUSED_NOT_OWNER): _S.RETRY_PENDING,
     (_S.ACCEPTED, _I.REFUSED): _S.DEAD_LETTER,
     (_S.ACCEPTED, _I.EXPIRED): _S.DEAD_LETTER,
+    (_S.SUPERSEDED, _I.RETRIED): _S.EMITTED,
     (_S.PROCESSED, _I.REPLY): _S.PROCESSED,
     (_S.REPLIED, _I.ACK_PROCESSED): _S.REPLIED,
 }
@@ -91,8 +106,32 @@ def is_final(state: DeliveryState) -> bool:
 
 
 def settled(kind: Kind, state: DeliveryState) -> bool:
-    """Whether nothing is owed any more: kinds without ``processed`` (a reply) are done once accepted."""
+    """Whether nothing is owed any more: kinds without ``processed`` (a reply) are done once accepted.
+
+    What was superseded is owed by the attempt that came after it.
+    """
+    if state is DeliveryState.SUPERSEDED:
+        return True
     return is_final(state) or (state is DeliveryState.ACCEPTED and not RULES[kind].processed)
+
+
+def is_for_several(row: Delivery) -> bool:
+    """Whether the event has more than one recipient: an address that is no agent's name."""
+    return any(mark in row.to_agent for mark in SEVERAL)
+
+
+def standing(rows: Sequence[Delivery]) -> Delivery | None:
+    """Of all rows of one event the one to show: the least advanced, but for those that were superseded."""
+    live = [row for row in rows if row.state is not DeliveryState.SUPERSEDED] or rows
+    return min(live, key=lambda row: (_PROGRESS[row.state], -row.attempt), default=None)
+
+
+_PROGRESS = {
+    state: rank
+    for rank, state in enumerate(
+        (_S.SUPERSEDED, _S.EMITTED, _S.RETRY_PENDING, _S.DEAD_LETTER, _S.ACCEPTED, _S.PROCESSED, _S.REPLIED)
+    )
+}
 
 
 def diagram() -> str:

@@ -39,7 +39,7 @@ class Journal(
         self._lasting = self._identity
         self._torn = False
         self._kinds_without_rows = set()
-        self._waiting_sources = {}
+        self._waiting_places = {}
         self._size = None
 
     @classmethod
@@ -99,13 +99,13 @@ class Journal(
         self._rows.flush()
         self.database.commit()
         self._committed, self._lasting = self._head, self._identity
-        self._waiting_sources.clear()
+        self._waiting_places.clear()
 
     def rollback(self) -> None:
         """Forget the open transaction; does nothing when none is open."""
         self._rows.clear()
         self._head, self._identity = self._committed, self._lasting
-        self._waiting_sources.clear()
+        self._waiting_places.clear()
         self._torn = False
         self._size = None
         self.database.rollback()

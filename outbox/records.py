@@ -41,24 +41,32 @@ class DeliveryState(StrEnum):
     EMITTED = "emitted"
     RETRY_PENDING = "retry_pending"
     ACCEPTED = "accepted"
+    SUPERSEDED = "superseded"
+    """A later attempt went to another node: what this one still says is recorded, no more."""
     PROCESSED = "processed"
     REPLIED = "replied"
     DEAD_LETTER = "dead_letter"
 
 
 class Delivery(msgspec.Struct, frozen=True, kw_only=True):
-    """The sender's obligation for one event: one row per deliverable event of the own outbox."""
+    """The sender's obligation for one event at one node: one or more for each deliverable event.
+
+    Several when a later attempt went to another node (those before are superseded), or when the event is for
+    the agents of several nodes.
+    """
 
     event_id: EventId
     kind: str
     from_agent: AgentId
     to_agent: AgentId
+    """The agent; of an event to several their address as it was given."""
     node: NodeId | None
-    """Where the last attempt was routed; None when the agent had no owner."""
+    """Where it was routed; None while the agent has no owner."""
     state: DeliveryState
     attempt: int = 1
+    """Number of the last attempt that went to this node; the attempts of one event are numbered together."""
     seq: Seq
-    """Position of the last attempt in the own outbox (current epoch)."""
+    """Position of that attempt in the own outbox (current epoch)."""
     thread_id: str
     emitted_at_ms: int
     """When the last attempt was appended."""
@@ -73,6 +81,15 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     dead_at_ms: int | None = None
     outcome: Outcome | None = None
     error: str | None = None
+    tries: int = 1
+    """Attempts on account of this obligation, wherever they went: what the bound of attempts looks at."""
+    accepted_epoch: Epoch | None = None
+    accepted_seq: Seq | None = None
+    """Where ``accepted`` stands in the outbox of ``node``: a restored node may have lost it."""
+    redriven_as: EventId | None = None
+    """Of a dead letter: the new event by which an operator sent it again."""
+    dismissed_at_ms: int | None = None
+    """Of a dead letter: when an operator had seen enough of it."""
 
 
 class TurnState(StrEnum):
@@ -88,8 +105,21 @@ class TurnState(StrEnum):
     """Its terminal ACK is in the outbox (or, for a reply, the agent has acknowledged it here)."""
 
 
+class Share(StrEnum):
+    """What part of an event one agent's turn is; the terminal ACK speaks for all turns but late ones."""
+
+    SOLE = "sole"
+    """The event is for this agent alone."""
+    ONE_OF_SEVERAL = "one_of_several"
+    """It names several agents."""
+    EVERYONE = "everyone"
+    """A broadcast: it names a node and means all who live there."""
+    LATE = "late"
+    """A broadcast that was there before the agent was; nobody waits for its end."""
+
+
 class Received(msgspec.Struct, frozen=True, kw_only=True):
-    """Ledger row and inbox row in one: what was done about an event that came for a local agent."""
+    """Ledger row and inbox row in one: what one local agent did about an event that came for it."""
 
     event_id: EventId
     source: NodeId
@@ -110,6 +140,7 @@ class Received(msgspec.Struct, frozen=True, kw_only=True):
     done_at_ms: int | None = None
     outcome: Outcome | None = None
     error: str | None = None
+    share: Share = Share.SOLE
 
 
 class LocalAgent(msgspec.Struct, frozen=True, kw_only=True):
@@ -120,6 +151,24 @@ class LocalAgent(msgspec.Struct, frozen=True, kw_only=True):
     token_hash: bytes
     """SHA-256 of its bearer token."""
     created_at_ms: int
+    fallback: str = ""
+    """Nodes that may stand in for it, in order, with commas between."""
+    grace_ms: int = 0
+    """How long its owner must be away before one of them does."""
+    groups: str = ""
+    """Groups that it belongs to, with commas between."""
+    stands_in_for: str = ""
+    """The node that owns it, where this one is a fallback; empty where it lives."""
+
+    @property
+    def fallbacks(self) -> tuple[NodeId, ...]:
+        """``fallback`` as names."""
+        return tuple(NodeId(node) for node in self.fallback.split(",") if node)
+
+    @property
+    def member_of(self) -> tuple[str, ...]:
+        """``groups`` as names."""
+        return tuple(group for group in self.groups.split(",") if group)
 
 
 class Incident(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,7 +10,14 @@ Each version has its file in ``outbox.migrations``; a released one is never edit
 """
 
 from outbox.ids import Epoch, Seq, epoch_ordinal
-from outbox.migrations import v1_journal, v2_ledger_by_source, v3_epochs, v4_retention, v5_copies
+from outbox.migrations import (
+    v1_journal,
+    v2_ledger_by_source,
+    v3_epochs,
+    v4_retention,
+    v5_copies,
+    v6_recipients,
+)
 
 COMPONENT = "journal"
 
@@ -37,4 +44,11 @@ def ordinal_of(key: int) -> int:
     return key >> _SEQ_BITS
 
 
-MIGRATIONS = (v1_journal.STEP, v2_ledger_by_source.STEP, v3_epochs.STEP, v4_retention.STEP, v5_copies.STEP)
+MIGRATIONS = (
+    v1_journal.STEP,
+    v2_ledger_by_source.STEP,
+    v3_epochs.STEP,
+    v4_retention.STEP,
+    v5_copies.STEP,
+    v6_recipients.STEP,
+)

@@ -54,11 +54,11 @@ class Table(msgspec.Struct, Generic[Row], frozen=True, eq=False):
 
     def encode(self, row: Row) -> Values:
         """A record as column values."""
-        return at_rest(msgspec.structs.astuple(row), _event_place(self.columns))
+        return at_rest(msgspec.structs.astuple(row), _places(self.columns))
 
     def encode_key(self, key: tuple[Value, ...]) -> Values:
         """A key as column values."""
-        return at_rest(key, _event_place(self.key))
+        return at_rest(key, _places(self.key))
 
     def decode(self, values: Values) -> Row:
         """Column values as a record. Raises StorageFailed when they are not one."""
@@ -66,6 +66,8 @@ class Table(msgspec.Struct, Generic[Row], frozen=True, eq=False):
         try:
             if "event_id" in fields:
                 fields["event_id"] = event_id_from_bytes(fields["event_id"])
+            if fields.get("node") == "":
+                fields["node"] = None
             return msgspec.convert(fields, self.record)
         except (msgspec.ValidationError, AttributeError) as error:
             raise StorageFailed(f"a row of {self.name} is damaged: {error}") from None
@@ -83,18 +85,28 @@ class Table(msgspec.Struct, Generic[Row], frozen=True, eq=False):
         return _upsert(self.name, self.columns, self.key, rows)
 
 
-def at_rest(values: Values, event_place: int | None) -> Values:
-    """Values in their stored form: the event id among them, if any, as bytes."""
-    if event_place is None or not isinstance(values[event_place], str):
+class Places(NamedTuple):
+    """Where those columns stand that are stored otherwise than they are written; None for none."""
+
+    event: int | None
+    node: int | None
+
+
+def at_rest(values: Values, places: Places) -> Values:
+    """Values in their stored form: the event id as bytes, no node as an empty one, since no key is NULL."""
+    if places.event is None or not isinstance(values[places.event], str):
         return values
     stored = list(values)
-    stored[event_place] = event_id_bytes(EventId(stored[event_place]))
+    stored[places.event] = event_id_bytes(EventId(stored[places.event]))
+    if places.node is not None and stored[places.node] is None:
+        stored[places.node] = ""
     return tuple(stored)
 
 
 @cache
-def _event_place(columns: tuple[str, ...]) -> int | None:
-    return columns.index("event_id") if "event_id" in columns else None
+def _places(columns: tuple[str, ...]) -> Places:
+    event, node = (columns.index(name) if name in columns else None for name in ("event_id", "node"))
+    return Places(event, node)
 
 
 @cache
@@ -174,8 +186,8 @@ class OutboxRow(NamedTuple):
     body: bytes
 
 
-DELIVERIES = Table("deliveries", Delivery, ("event_id",))
-RECEIVED = Table("received", Received, ("source", "event_id"))
+DELIVERIES = Table("deliveries", Delivery, ("event_id", "node"))
+RECEIVED = Table("received", Received, ("source", "event_id", "to_agent"))
 CURSORS = Table("cursors", Cursor, ("source",))
 COPIES = Table("copies", Copy, ("source", "epoch"))
 EPOCHS = Table("epochs", EpochRow, ("ordinal",))

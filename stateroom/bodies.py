@@ -26,6 +26,8 @@ from stateroom.limits import (
     CLOCK_MAX,
     CURSORS_MAX,
     ENDPOINTS_MAX,
+    FALLBACKS_MAX,
+    GROUPS_MAX,
     LINKS_MAX,
     RECORD_CHARS_MAX,
     TEXT_CHARS_MAX,
@@ -84,6 +86,11 @@ class AgentBody(_Body, frozen=True, kw_only=True):
     status: Literal["active", "removed"] = "active"
     handover: Annotated[str, msgspec.Meta(max_length=RECORD_CHARS_MAX)] = ""
     """The record that proves the signer's right: ``Index.proof`` of the agent. Empty for a first claim."""
+    fallback: Annotated[tuple[Name, ...], msgspec.Meta(max_length=FALLBACKS_MAX)] = ()
+    """Nodes that may answer for the agent, in order, when its owner is away for longer than the grace."""
+    grace_ms: Count = 0
+    groups: Annotated[tuple[Name, ...], msgspec.Meta(max_length=GROUPS_MAX)] = ()
+    """Names under which the agent is written to together with others."""
 
 
 class CursorsBody(_Body, frozen=True, kw_only=True):

@@ -133,3 +133,9 @@ OPEN_TIMEOUT_S = 10.0
 
 CLOSE_TIMEOUT_S = 2.0
 """Whoever does not answer a goodbye by then is gone; the next attempt must not wait for it."""
+
+FALLBACKS_MAX = 8
+"""Nodes that stand in for one agent: a record is carried by everybody."""
+
+GROUPS_MAX = 16
+"""Groups of one agent, for the same reason."""

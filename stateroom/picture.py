@@ -58,7 +58,13 @@ def _owner_view(record: Record) -> OwnerView:
     """Who owns an agent, from the record that counts."""
     body = agent_body(record)
     return OwnerView(
-        agent=AgentId(record.key), node=NodeId(body.owner), owner_epoch=body.owner_epoch, status=body.status
+        agent=AgentId(record.key),
+        node=NodeId(body.owner),
+        owner_epoch=body.owner_epoch,
+        status=body.status,
+        fallback=tuple(NodeId(node) for node in body.fallback),
+        grace_ms=body.grace_ms,
+        groups=body.groups,
     )
 
 

@@ -39,6 +39,11 @@ class OwnerView(msgspec.Struct, frozen=True, kw_only=True):
     node: NodeId
     owner_epoch: int
     status: Literal["active", "removed"]
+    fallback: tuple[NodeId, ...] = ()
+    """Nodes that may answer for it, in order, when its owner is away for longer than the grace."""
+    grace_ms: int = 0
+    groups: tuple[str, ...] = ()
+    """Groups that it belongs to."""
 
 
 class CursorsView(msgspec.Struct, frozen=True, kw_only=True):

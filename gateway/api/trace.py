@@ -11,6 +11,7 @@ from enum import StrEnum
 
 import msgspec
 
+from outbox.delivery import standing
 from outbox.envelope import Ack, DeadLetter, Event, decode_payload
 from outbox.ids import AgentId, Epoch, EventId, NodeId, Seq
 from outbox.kinds import AckStatus, Kind, Outcome
@@ -61,8 +62,20 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
     event: Event
     own: tuple[tuple[Seq, Event], ...]
     """Entries of the own outbox that are the event or refer to it, in order."""
-    delivery: Delivery | None
-    received: Received | None
+    deliveries: tuple[tuple[Delivery, str], ...]
+    """Its obligations, if it is an own event, in the order of their attempts; each with the state to show."""
+    received: tuple[Received, ...]
+    """The turns of local agents that it came for, in the order of their acceptance."""
+
+
+class Receipt(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """What one node owes, or owed, for an own event that went to several: the answers of all of them."""
+
+    node: NodeId | None
+    state: str
+    attempt: int
+    outcome: Outcome | None = None
+    error: str | None = None
 
 
 class EventTrace(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -79,16 +92,22 @@ class EventTrace(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit
     told_by: NodeId
     """The node whose knowledge this is."""
     state: str
+    """Of an event that went to several nodes: how the least advanced stands; ``receipts`` has all."""
+    receipts: tuple[Receipt, ...] = ()
     steps: tuple[Step, ...]
 
 
-def assemble(known: Known, state: str) -> EventTrace:
-    """Put the steps in order; ``state`` is how the delivery or the turn stands."""
+def assemble(known: Known) -> EventTrace:
+    """Put the steps in order."""
     event, here = known.event, known.identity.node
     attempts = _attempts(known)
     answers = [*_receiver(known), *_sender(known)]
     answers.sort(key=lambda pair: (pair[0], _RANK[pair[1].stage]))
-    to_node = known.delivery.node if known.delivery is not None else here
+    row = standing([row for row, _ in known.deliveries])
+    to_node = row.node if row is not None else here
+    states = [state for each, state in known.deliveries if each is row] or [
+        turn.state for turn in known.received
+    ]
     return EventTrace(
         event_id=event.event_id,
         kind=event.kind,
@@ -99,13 +118,24 @@ def assemble(known: Known, state: str) -> EventTrace:
         thread_id=event.thread_id,
         corr_id=event.corr_id,
         told_by=here,
-        state=state,
+        state=states[0] if states else "emitted",
+        receipts=_receipts(known),
         steps=(*attempts, *(step for _, step in answers)),
     )
 
 
+def _receipts(known: Known) -> tuple[Receipt, ...]:
+    if len(known.deliveries) < 2:
+        return ()
+    return tuple(
+        Receipt(node=row.node, state=state, attempt=row.attempt, outcome=row.outcome, error=row.error)
+        for row, state in known.deliveries
+    )
+
+
 def _attempts(known: Known) -> list[Step]:
-    event, who, received = known.event, known.identity, known.received
+    event, who = known.event, known.identity
+    received = known.received[0] if known.received else None
     if event.source_node_id == who.node:
         own = [(seq, entry) for seq, entry in known.own if entry.event_id == event.event_id]
         return [_attempt(known, seq, entry.trace.attempt) for seq, entry in own]
@@ -125,10 +155,11 @@ def _attempts(known: Known) -> list[Step]:
 
 
 def _attempt(known: Known, seq: Seq, attempt: int) -> Step:
-    who, row = known.identity, known.delivery
+    who = known.identity
     at_ms = parse_rfc3339(known.event.created_at) if attempt == 1 else None
-    if row is not None and row.attempt == attempt > 1:
-        at_ms = row.emitted_at_ms
+    for row, _ in known.deliveries:
+        if row.attempt == attempt > 1:
+            at_ms = row.emitted_at_ms
     return Step(
         stage=Stage.EMITTED,
         at_ms=at_ms,
@@ -141,18 +172,18 @@ def _attempt(known: Known, seq: Seq, attempt: int) -> Step:
 
 
 def _sender(known: Known) -> list[tuple[int, Step]]:
-    """What the delivery row says; on one node the receiver's own row says the same, and better."""
-    row, here = known.delivery, known.identity.node
-    if row is None:
-        return []
+    """What the delivery rows say; on one node the receiver's own rows say the same, and better."""
+    here = known.identity.node
     steps: list[tuple[int, Step]] = []
-    if row.node is not None and known.received is None:
-        steps += _answers(row, row.node, here)
-    letter = _entry(known, Kind.DEAD_LETTER, None)
-    if row.dead_at_ms is not None and letter is not None:
-        step = _own(known, Stage.DEAD_LETTER, row.dead_at_ms, letter)
-        reason = decode_payload(letter[1], DeadLetter).reason
-        steps.append((row.dead_at_ms, msgspec.structs.replace(step, error=reason)))
+    letters = _entries(known, Kind.DEAD_LETTER, None)
+    for row, _ in known.deliveries:
+        if row.node is not None and not (row.node == here and known.received):
+            steps += _answers(row, row.node, here)
+        if row.dead_at_ms is not None and letters:
+            letter = letters.pop(0)
+            step = _own(known, Stage.DEAD_LETTER, row.dead_at_ms, letter)
+            reason = decode_payload(letter[1], DeadLetter).reason
+            steps.append((row.dead_at_ms, msgspec.structs.replace(step, error=reason)))
     return steps
 
 
@@ -177,9 +208,11 @@ def _answers(row: Delivery, node: NodeId, here: NodeId) -> list[tuple[int, Step]
 
 
 def _receiver(known: Known) -> list[tuple[int, Step]]:
-    row, here = known.received, known.identity.node
-    if row is None:
-        return []
+    return [step for row in known.received for step in _turn(known, row)]
+
+
+def _turn(known: Known, row: Received) -> list[tuple[int, Step]]:
+    here = known.identity.node
     steps = [_said(known, Stage.ACCEPTED, row.accepted_at_ms, AckStatus.ACCEPTED, row)]
     if row.engaged_at_ms is not None:
         at_ms, count = row.engaged_at_ms, row.delivery_count
@@ -188,7 +221,10 @@ def _receiver(known: Known) -> list[tuple[int, Step]]:
     if row.state is TurnState.DONE and row.done_at_ms is not None:
         steps.append(_said(known, Stage.PROCESSED, row.done_at_ms, AckStatus.PROCESSED, row))
     for seq, event in known.own:
-        if event.kind == Kind.REPLY and event.corr_id == row.event_id:
+        if event.kind == Kind.REPLY and (event.corr_id, event.source_agent_id) == (
+            row.event_id,
+            row.to_agent,
+        ):
             at_ms = parse_rfc3339(event.created_at)
             steps.append((at_ms, _own(known, Stage.REPLIED, at_ms, (seq, event))))
     return steps
@@ -196,10 +232,10 @@ def _receiver(known: Known) -> list[tuple[int, Step]]:
 
 def _said(known: Known, stage: Stage, at_ms: int, status: AckStatus, row: Received) -> tuple[int, Step]:
     """A step of the ledger row, with the ACK that tells the sender; a reply's end is told to nobody."""
-    here, ack = known.identity.node, _entry(known, Kind.ACK, status)
+    here, acks = known.identity.node, _entries(known, Kind.ACK, status)
     step = Step(stage=stage, at_ms=at_ms, clock=here, node=here)
-    if ack is not None:
-        step = _own(known, stage, at_ms, ack)
+    if acks:
+        step = _own(known, stage, at_ms, acks[0])
     if stage is Stage.PROCESSED:
         step = msgspec.structs.replace(step, outcome=row.outcome, error=row.error)
     return at_ms, step
@@ -218,11 +254,10 @@ def _own(known: Known, stage: Stage, at_ms: int, entry: tuple[Seq, Event]) -> St
     )
 
 
-def _entry(known: Known, kind: Kind, status: AckStatus | None) -> tuple[Seq, Event] | None:
-    """The first own entry of that kind (and ACK level) about the event."""
+def _entries(known: Known, kind: Kind, status: AckStatus | None) -> list[tuple[Seq, Event]]:
+    """The own entries of that kind (and ACK level) about the event."""
     about = [entry for entry in known.own if entry[1].corr_id == known.event.event_id]
-    found = (entry for entry in about if entry[1].kind == kind and status in {None, _level(entry[1])})
-    return next(found, None)
+    return [entry for entry in about if entry[1].kind == kind and status in {None, _level(entry[1])}]
 
 
 def _level(event: Event) -> AckStatus | None:

@@ -111,17 +111,18 @@ class JournalRoutes:
         reader = self._desk.reader
         own = tuple((entry.seq, decode_event(entry.body)) for entry in reader.events_about(event))
         found: Event | None = next((entry for _, entry in own if entry.event_id == event), None)
-        delivery, rows = reader.delivery(event), reader.ledger(event)
-        if found is not None:  # an own event: what others sent under its id is another story
-            rows = [row for row in rows if row.source == self._desk.identity.node]
-        received = rows[0] if rows else None
-        if found is None and received is not None:
-            found = readable_event(received.body)
+        deliveries, rows = reader.obligations(event), reader.ledger(event)
+        source = self._desk.identity.node if found is not None else (rows[0].source if rows else None)
+        rows = [row for row in rows if row.source == source]  # what others sent under its id is another story
+        if found is None and rows:
+            found = readable_event(rows[0].body)
         if found is None:
             return None
         known = Known(
-            identity=self._desk.identity, event=found, own=own, delivery=delivery, received=received
+            identity=self._desk.identity,
+            event=found,
+            own=own,
+            deliveries=tuple((row, self._shown_state(row)) for row in deliveries),
+            received=tuple(rows),
         )
-        if delivery is not None:
-            return assemble(known, self._shown_state(delivery))
-        return assemble(known, received.state if received is not None else "emitted")
+        return assemble(known)

@@ -5,7 +5,7 @@ import msgspec
 from auth.invites import InviteStatus
 from outbox.chain import Head, Page
 from outbox.ids import AgentId, EventId, NodeId
-from outbox.records import Copy
+from outbox.records import Copy, LocalAgent
 
 
 class Sent(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
@@ -47,12 +47,31 @@ class Subscribed(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
 
 
 class AgentChanged(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
-    """The list of local agents changed: tell the state room."""
+    """The list of local agents changed, or what one's record says: tell the state room."""
 
     req: int
     name: AgentId
     owner_epoch: int
     active: bool
+    fallback: tuple[NodeId, ...] = ()
+    grace_ms: int = 0
+    groups: tuple[str, ...] = ()
+    stands_in: bool = False
+    """This node only answers for it: its owner speaks in the room."""
+
+
+def agent_changed(req: int, row: LocalAgent, *, active: bool) -> AgentChanged:
+    """What there is to tell of a local agent."""
+    return AgentChanged(
+        req,
+        row.name,
+        row.owner_epoch,
+        active=active,
+        fallback=row.fallbacks,
+        grace_ms=row.grace_ms,
+        groups=row.member_of,
+        stands_in=bool(row.stands_in_for),
+    )
 
 
 class Ticketed(msgspec.Struct, frozen=True, tag=True, tag_field="t"):

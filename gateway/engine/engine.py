@@ -9,8 +9,9 @@ from typing import Protocol
 
 from gateway.courier.courier import Courier
 from gateway.courier.limits import CourierLimits
-from gateway.engine import answers, deliveries, receiver, sender, streams
-from gateway.engine.effects import AgentChanged, Answer, CaughtUp, Effect, Refused
+from gateway.engine import answers, attempts, receiver, rerouting, sender, streams, timers
+from gateway.engine.absences import Absences
+from gateway.engine.effects import Answer, CaughtUp, Effect, Refused, agent_changed
 from gateway.engine.inputs import (
     AddAgent,
     ClockMeasured,
@@ -31,6 +32,7 @@ from gateway.engine.inputs import (
     Request,
     RevokeInvite,
     Send,
+    SetAgent,
     Settle,
     StreamFlows,
     StreamStalled,
@@ -90,6 +92,8 @@ class Engine:
         self._turns.load(store, now)
         self._peers = Peers()
         self._mirrors = Mirrors(policy.mirror, store.copies())
+        self._absences = Absences(self._identity.node)
+        self._absences.see(view, now.mono_ms)
         self._view_is_new = True
 
     def apply(self, inputs: Iterable[Input], now: Now) -> list[Effect]:
@@ -98,11 +102,13 @@ class Engine:
         Raises WorldError branches from the store. Whatever is wrong with an input becomes its Refused.
         """
         tick = Tick(now, self._store, self._view, self._identity, self._policy, self._entropy, self._peers)
+        tick.absences = self._absences
         self._judge_held(tick)
         for item in inputs:
             self._input(tick, item)
             self._settle_loopback(tick)
-        deliveries.run_timers(tick)
+        rerouting.reroute(tick)
+        timers.run_timers(tick)
         self._settle_loopback(tick)
         self._turns.deal(tick)
         self._settle_loopback(tick)
@@ -112,7 +118,7 @@ class Engine:
     def next_wake_ms(self, now: Now) -> int | None:
         """When a tick without inputs will have something to do, on the monotonic clock."""
         delivery_ms = self._store.next_delivery_ms()
-        wakes = [self._turns.next_wake_ms(now)]
+        wakes = [self._turns.next_wake_ms(now), self._absences.next_ms()]
         if self._view_is_new and self._turns.holding:
             wakes.append(now.mono_ms)
         if delivery_ms is not None:
@@ -128,7 +134,7 @@ class Engine:
         match item:
             case PageRead():
                 streams.read_page(tick, self._residents, self._turns, self._mirrors, item)
-                deliveries.find_lost(tick, item.node)
+                timers.find_lost(tick, item.node)
             case RelayCaught():
                 streams.caught(tick, item)
             case StreamStalled() | StreamFlows():
@@ -159,7 +165,7 @@ class Engine:
                 return self._compose(tick, item)
             case Settle() | Nack() | Extend() | Subscribe() | Grant():
                 return self._turn(tick, item)
-            case AddAgent() | RemoveAgent():
+            case AddAgent() | SetAgent() | RemoveAgent():
                 return self._change_agent(tick, item)
             case _:
                 return self._desk.answer(item, tick.now, tick.view)
@@ -185,22 +191,31 @@ class Engine:
             return sender.send(tick, item, author.owner_epoch)
         return answers.reply(tick, self._turns, item, author.owner_epoch)
 
-    def _change_agent(self, tick: Tick, item: AddAgent | RemoveAgent) -> Answer:
-        if isinstance(item, AddAgent):
-            row = self._residents.add(tick, item)
-            self._turns.open_inbox(row.name)
-        else:
-            row = self._residents.remove(tick, item.name)
-            self._turns.close_inbox(tick, row.name)
-        return AgentChanged(item.req, row.name, row.owner_epoch, active=isinstance(item, AddAgent))
+    def _change_agent(self, tick: Tick, item: AddAgent | SetAgent | RemoveAgent) -> Answer:
+        match item:
+            case AddAgent():
+                row = self._residents.add(tick, item)
+                self._turns.open_inbox(row.name)
+            case SetAgent():
+                row = self._residents.change(tick, item)
+            case _:
+                row = self._residents.remove(tick, item.name)
+                self._turns.close_inbox(tick, row.name)
+        return agent_changed(item.req, row, active=not isinstance(item, RemoveAgent))
 
     def _see(self, tick: Tick, view: View) -> None:
         before, self._view, tick.view = self._view, view, view
         self._view_is_new = True
+        self._absences.see(view, tick.now.mono_ms)
         self._judge_held(tick)
+        for agent, owner in view.agents.items():
+            known = before.agents.get(agent)
+            if owner.status == "active" and (known is None or known.status != "active"):
+                former = (known.node, *known.fallback) if known is not None else ()
+                attempts.wake(tick, agent, {None: None, owner.node: None, **dict.fromkeys(former)})
         for node, cursors in view.cursors.items():
             if before.cursors.get(node) != cursors and node != self._identity.node:
-                deliveries.find_lost(tick, node)
+                timers.find_lost(tick, node)
 
     def _judge_held(self, tick: Tick) -> None:
         """Each view is looked at once; the first one when the engine was built anew over held rows."""

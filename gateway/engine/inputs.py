@@ -95,11 +95,27 @@ class Unsubscribe(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
 
 
 class AddAgent(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
-    """An operator names an agent that lives here. Answer: AgentChanged."""
+    """An operator names an agent that lives here, or is answered for here. Answer: AgentChanged."""
 
     req: int
     name: AgentId
     token_hash: bytes
+    fallback: tuple[NodeId, ...] = ()
+    """Nodes that may answer for it, in order, when this one is away for longer than the grace."""
+    grace_ms: int = 0
+    groups: tuple[str, ...] = ()
+    stands_in_for: NodeId | None = None
+    """The node that owns it: then this one is only its fallback."""
+
+
+class SetAgent(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
+    """An operator changes what an agent's record says; None leaves it as it is. Answer: AgentChanged."""
+
+    req: int
+    name: AgentId
+    fallback: tuple[NodeId, ...] | None = None
+    grace_ms: int | None = None
+    groups: tuple[str, ...] | None = None
 
 
 class RemoveAgent(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
@@ -237,6 +253,7 @@ Input = (
     | Grant
     | Unsubscribe
     | AddAgent
+    | SetAgent
     | RemoveAgent
     | PageRead
     | RelayCaught
@@ -262,6 +279,7 @@ Request = (
     | Subscribe
     | Grant
     | AddAgent
+    | SetAgent
     | RemoveAgent
     | Exchange
     | Renew

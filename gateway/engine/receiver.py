@@ -4,17 +4,20 @@ Everything about one page happens in one transaction: ledger and inbox rows, the
 cursor. So ``accepted`` is never seen before its row is on disk. Following the stream is in ``streams``.
 """
 
+from contextlib import suppress
+
 from gateway.engine import acks
 from gateway.engine.deliveries import on_ack, on_reply
 from gateway.engine.residents import Residents
 from gateway.engine.tick import Arrived, Place, Tick
 from gateway.engine.turns import Turns
 from gateway.routing import Standing, standing
-from outbox.chain import Entry
+from outbox.chain import Entry, Stub
 from outbox.envelope import (
     Ack,
     DeadLetter,
     Event,
+    Header,
     Signal,
     agrees,
     decode_event,
@@ -23,13 +26,14 @@ from outbox.envelope import (
 )
 from outbox.errors import CallerError, InvalidEvent
 from outbox.ids import AgentId, Epoch, EventId, NodeId, event_id
-from outbox.kinds import Kind, known_kind
+from outbox.kinds import RULES, Kind, known_kind
 from outbox.limits import EXPIRES_IN_MS_DEFAULT
 from outbox.readership import names
 from outbox.records import Quarantined, Received, TurnState
 from outbox.timestamps import parse_rfc3339
 
 QUARANTINED = "quarantined"
+_DELIVERABLE = frozenset(kind for kind, rule in RULES.items() if rule.accepted)
 
 
 def take_entry(tick: Tick, residents: Residents, turns: Turns, place: Place) -> None:
@@ -45,6 +49,20 @@ def take_entry(tick: Tick, residents: Residents, turns: Turns, place: Place) -> 
         _quarantine(tick, source, epoch, entry, "header, body and stream disagree")
     elif names(header, tick.identity.node):
         arrive(tick, residents, turns, Arrived(source, epoch, entry, event))
+    else:
+        _went_elsewhere(tick, turns, source, header)
+
+
+def overhear(tick: Tick, turns: Turns, source: NodeId, stub: Stub) -> None:
+    """Look at the header of an entry that names others; whether it tells the truth they will see."""
+    with suppress(InvalidEvent):  # what cannot be read takes nothing back
+        _went_elsewhere(tick, turns, source, decode_header(stub.header))
+
+
+def _went_elsewhere(tick: Tick, turns: Turns, source: NodeId, header: Header) -> None:
+    """A later attempt of what was accepted here is for another node: it is engaged there."""
+    if header.attempt > 1 and header.kind in _DELIVERABLE:
+        turns.supersede(tick, source, header.event_id)
 
 
 def arrive(tick: Tick, residents: Residents, turns: Turns, arrived: Arrived) -> None:
@@ -70,7 +88,7 @@ def _deliverable(tick: Tick, residents: Residents, turns: Turns, arrived: Arrive
     if event.to_agent_id is None or event.source_agent_id is None:
         _quarantine_arrived(tick, arrived, "a deliverable event needs both agents")
         return
-    row = tick.store.received(source, event.event_id)
+    row = tick.store.received(source, event.event_id, event.to_agent_id)
     if row is not None:
         acks.repeat(tick, row)  # the sender asks again: nothing is done twice
     elif (speaks := _standing(tick, arrived, event.source_agent_id)) is Standing.FOREIGN:
@@ -92,7 +110,7 @@ def _take(
     tick: Tick, residents: Residents, turns: Turns, arrived: Arrived, agent: AgentId, *, held: bool
 ) -> None:
     event = arrived.event
-    if agent not in residents:
+    if not residents.answers_for(tick, agent, event.trace.route_decision):
         acks.refuse(tick, arrived.source, event.event_id, "not_owner")
         return
     if not turns.has_room(agent, event.priority, held=held):
@@ -125,7 +143,7 @@ def _expires_at_ms(event: Event) -> int:
 def _ack(tick: Tick, arrived: Arrived) -> None:
     ack = decode_payload(arrived.event, Ack)
     _check_ref(arrived.event, ack.ref)
-    on_ack(tick, arrived.source, ack)
+    on_ack(tick, arrived.source, ack, (arrived.epoch, arrived.entry.seq))
 
 
 def _dead_letter(tick: Tick, turns: Turns, arrived: Arrived) -> None:
@@ -143,8 +161,7 @@ def _signal(tick: Tick, arrived: Arrived) -> None:
     signal = decode_payload(arrived.event, Signal)
     if signal.signal != "status_request" or signal.ref is None:
         return
-    row = tick.store.received(arrived.source, event_id(signal.ref))
-    if row is not None:
+    for row in tick.store.turns_of(arrived.source, event_id(signal.ref)):
         acks.repeat(tick, row)
 
 

@@ -1,11 +1,15 @@
-"""The agents that live on this node."""
+"""The agents that live on this node, and those of other nodes that it stands in for."""
 
 from collections.abc import Iterable
 
-from gateway.engine.inputs import AddAgent
+from msgspec.structs import replace
+
+from gateway.engine.inputs import AddAgent, SetAgent
 from gateway.engine.tick import Tick
+from gateway.routing import FALLBACK, stands_in
+from outbox.envelope import RouteDecision
 from outbox.errors import NameTaken, NotFound
-from outbox.ids import AgentId
+from outbox.ids import AgentId, NodeId
 from outbox.records import LocalAgent
 
 
@@ -30,26 +34,59 @@ class Residents:
         return row
 
     def add(self, tick: Tick, request: AddAgent) -> LocalAgent:
-        """Let it live here, under the owner epoch after that of another owner. Raises NameTaken.
+        """Let it live here, under the owner epoch after that of another owner; or answer for it here.
+
+        Raises NameTaken; NotFound when it does not name this node as its fallback.
 
         Coming back to the same node is no change of owner: each one is proved by the ones before, and that
         proof may not grow with every absence.
         """
-        owner = tick.view.owner(request.name)
-        if owner is not None and owner.node != tick.identity.node:
-            raise NameTaken(
-                f"{request.name} lives on {owner.node}", hint="choose another name, or remove it there"
-            )
         if request.name in self._rows:
             raise NameTaken(
                 f"{request.name} lives here already", hint="its token is in the home, under agents/"
             )
+        if request.stands_in_for is not None:
+            owner_epoch = _stand_in_epoch(tick, request.name, request.stands_in_for)
+        else:
+            _check_free(tick, request.name)
+            owner_epoch = _owner_epoch(tick, request.name)
         row = LocalAgent(
             name=request.name,
-            owner_epoch=_owner_epoch(tick, request.name),
+            owner_epoch=owner_epoch,
             token_hash=request.token_hash,
             created_at_ms=tick.now.wall_ms,
+            fallback=",".join(request.fallback),
+            grace_ms=request.grace_ms,
+            groups=",".join(request.groups),
+            stands_in_for=request.stands_in_for or "",
         )
+        return self._keep(tick, row)
+
+    def change(self, tick: Tick, request: SetAgent) -> LocalAgent:
+        """Let its record say something else. Raises NotFound."""
+        row = self.get(request.name)
+        if row.stands_in_for:
+            raise NotFound(
+                f"{row.name} lives on {row.stands_in_for}; this node only stands in for it",
+                hint=f"change it on {row.stands_in_for}",
+            )
+        if request.fallback is not None:
+            row = replace(row, fallback=",".join(request.fallback))
+        if request.grace_ms is not None:
+            row = replace(row, grace_ms=request.grace_ms)
+        if request.groups is not None:
+            row = replace(row, groups=",".join(request.groups))
+        return self._keep(tick, row)
+
+    def answers_for(self, tick: Tick, agent: AgentId, decision: RouteDecision | None) -> bool:
+        """Whether an event for the agent may be engaged here: it lives here, or was sent on to us."""
+        row = self._rows.get(agent)
+        if row is None or not row.stands_in_for:
+            return row is not None
+        sent_on = decision is not None and decision.reason == FALLBACK
+        return sent_on and stands_in(tick.view, agent, tick.identity.node)
+
+    def _keep(self, tick: Tick, row: LocalAgent) -> LocalAgent:
         tick.store.put_agent(row)
         self._rows[row.name] = row
         return row
@@ -60,6 +97,27 @@ class Residents:
         tick.store.drop_agent(name)
         del self._rows[name]
         return row
+
+
+def _check_free(tick: Tick, name: AgentId) -> None:
+    owner = tick.view.owner(name)
+    if owner is not None and owner.node != tick.identity.node:
+        raise NameTaken(
+            f"{name} lives on {owner.node}",
+            hint=f"choose another name, remove it there, or stand in for it with --fallback-of {owner.node}",
+        )
+
+
+def _stand_in_epoch(tick: Tick, name: AgentId, owner_node: NodeId) -> int:
+    owner = tick.view.owner(name)
+    if owner is None or owner.node != owner_node:
+        raise NotFound(f"{name} does not live on {owner_node}", hint="gateway agents shows who lives where")
+    if tick.identity.node not in owner.fallback:
+        raise NotFound(
+            f"{name} does not name {tick.identity.node} as its fallback",
+            hint=f"on {owner_node}: gateway agent set {name} --fallback {tick.identity.node}",
+        )
+    return owner.owner_epoch
 
 
 def _owner_epoch(tick: Tick, name: AgentId) -> int:

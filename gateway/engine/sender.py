@@ -7,13 +7,14 @@ from hashlib import sha256
 
 import msgspec
 
-from gateway.engine.deliveries import bury, first_check_ms
+from gateway.engine.attempts import first_check_ms
 from gateway.engine.effects import Sent
 from gateway.engine.inputs import Reply, Send
+from gateway.engine.letters import bury
 from gateway.engine.limits import EXPIRES_IN_MS_MAX
 from gateway.engine.tick import Tick
 from gateway.routing import Route, resolve
-from outbox.delivery import Input
+from outbox.delivery import Input, standing
 from outbox.envelope import Event, Trace
 from outbox.errors import HopLimit, IdempotencyConflict, InvalidEvent
 from outbox.ids import AgentId
@@ -41,7 +42,7 @@ def send(tick: Tick, request: Send, owner_epoch: int) -> Sent:
     known = _remembered(tick, request.agent, request.idempotency_key, digest)
     if known is not None:
         return _again(tick, request.req, known)
-    route = resolve(tick.view, request.to)
+    route = resolve(tick.view, request.to, tick.absences.away(tick.now.mono_ms))
     event_id = tick.entropy.event_id(tick.now.wall_ms)
     lifetime_ms = request.expires_in_ms or tick.policy.expires_in_ms
     event = Event(
@@ -73,9 +74,8 @@ def reply(tick: Tick, request: Reply, question: Event, owner_epoch: int) -> Sent
     known = _remembered(tick, request.agent, request.idempotency_key, digest)
     if known is not None:
         return _again(tick, request.req, known)
-    owner = tick.view.owner(question.source_agent_id)
-    node = owner.node if owner else question.source_node_id
-    route = Route(question.source_agent_id, node, owner.owner_epoch if owner else 0)
+    asker = question.source_agent_id
+    route = tick.route(asker, prefer=question.source_node_id) or Route(asker, question.source_node_id, 0)
     event = Event(
         event_id=tick.entropy.event_id(tick.now.wall_ms),
         kind=Kind.REPLY,
@@ -128,7 +128,7 @@ def _remembered(tick: Tick, agent: AgentId, key: str | None, digest: bytes) -> R
 
 
 def _again(tick: Tick, req: int, known: Remembered) -> Sent:
-    row = tick.store.delivery(known.event_id)
+    row = standing(tick.store.obligations(known.event_id))
     assert row is not None, "an idempotency row is written with its delivery"
     return Sent(req, row.event_id, row.thread_id, row.to_agent, row.node, duplicate=True)
 

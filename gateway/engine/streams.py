@@ -15,7 +15,7 @@ from gateway.engine.mirrors import Mirrors
 from gateway.engine.residents import Residents
 from gateway.engine.tick import Place, Tick
 from gateway.engine.turns import Turns
-from outbox.chain import Checkpoint, Entry, Excerpt, Head, Page, follow
+from outbox.chain import Checkpoint, Entry, Excerpt, Head, Page, Stub, follow
 from outbox.chain import genesis as genesis_of
 from outbox.errors import BodyWithheld, BrokenChain, ForeignEpoch
 from outbox.ids import NodeId
@@ -41,8 +41,8 @@ class Judgement(NamedTuple):
     verdict: Verdict
     head: Head
     """Where the reader stands afterwards."""
-    entries: tuple[Entry, ...] = ()
-    """What is new, as far as its bodies came."""
+    entries: tuple[Entry | Stub, ...] = ()
+    """What is new; of what was not asked for the header only."""
     why: str = ""
 
 
@@ -62,7 +62,7 @@ def judge(start: Head, page: Excerpt, reader: NodeId, *, complete: bool = False)
     missing = withheld(rest, None if complete else reader)
     if missing is not None:
         return Judgement(Verdict.WITHHELD, start, why=f"entry {missing.seq} came without its body")
-    return Judgement(Verdict.FOLLOWS, reached, tuple(entry for entry in new if isinstance(entry, Entry)))
+    return Judgement(Verdict.FOLLOWS, reached, new)
 
 
 def read_page(tick: Tick, residents: Residents, turns: Turns, mirrors: Mirrors, read: PageRead) -> None:
@@ -73,9 +73,13 @@ def read_page(tick: Tick, residents: Residents, turns: Turns, mirrors: Mirrors, 
     judged = judge(start, read.page, tick.identity.node, complete=copied)
     if judged.verdict is Verdict.FOLLOWS:
         for entry in judged.entries:
-            receiver.take_entry(tick, residents, turns, Place(read.node, read.page.epoch, entry))
+            if isinstance(entry, Entry):
+                receiver.take_entry(tick, residents, turns, Place(read.node, read.page.epoch, entry))
+            else:
+                receiver.overhear(tick, turns, read.node, entry)
         if copied:
-            mirrors.keep(tick, read.node, Page(read.page.epoch, judged.entries, read.page.checkpoint))
+            whole = tuple(entry for entry in judged.entries if isinstance(entry, Entry))
+            mirrors.keep(tick, read.node, Page(read.page.epoch, whole, read.page.checkpoint))
         _move(tick, turns, read.node, read.page.checkpoint)
     elif judged.verdict is not Verdict.READ_BEFORE:
         tick.effects.append(StreamBroken(read.node, judged.verdict, judged.why, read.relay, read.link))

@@ -5,13 +5,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
+from gateway.engine.absences import Absences
 from gateway.engine.effects import Appended, Effect, IncidentChanged
 from gateway.engine.inputs import Now
 from gateway.engine.peers import Peers
 from gateway.engine.policy import Policy
+from gateway.routing import Route, choose
 from outbox.chain import Entry, Head, Page, Sign, extend, sign_checkpoint
 from outbox.envelope import Event, encode_event, encode_header, header_of
-from outbox.ids import Epoch, EventId, NodeId, Seq
+from outbox.ids import AgentId, Epoch, EventId, NodeId, Seq
 from outbox.limits import BATCH_BYTES_MAX, BATCH_ENTRIES_MAX
 from outbox.readership import names
 from outbox.records import Identity, Incident
@@ -64,6 +66,7 @@ class Tick:
     policy: Policy
     entropy: Entropy
     peers: Peers = field(default_factory=Peers)
+    absences: Absences = field(default_factory=lambda: Absences(NodeId("")))
     effects: list[Effect] = field(default_factory=list)
     entries: list[Entry] = field(default_factory=list)
     loopback: deque[Arrived] = field(default_factory=deque)
@@ -73,6 +76,13 @@ class Tick:
 
     def __post_init__(self) -> None:
         self.head = self.store.head()
+
+    def route(
+        self, agent: AgentId, *, prefer: NodeId | None = None, avoid: frozenset[NodeId] = frozenset()
+    ) -> Route | None:
+        """Where an event to an agent goes now; None while nobody owns it."""
+        away = self.absences.away(self.now.mono_ms)
+        return choose(self.view, agent, away, prefer=prefer, avoid=avoid)
 
     def stamp(self) -> str:
         """This tick's wall clock as the envelope writes it."""

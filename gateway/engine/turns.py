@@ -144,11 +144,16 @@ class Turns:
 
     def cancel(self, tick: Tick, source: NodeId, event: EventId) -> None:
         """The sender gave up: what nobody holds yet is not engaged any more."""
-        row = tick.store.received(source, event)
-        if row is None or row.state is TurnState.DONE:
-            return
-        if self.live_lease(row) is None:
-            self._end(tick, row, Outcome.FAILED, "cancelled")
+        self._withdraw(tick, source, event, Outcome.FAILED, "cancelled")
+
+    def supersede(self, tick: Tick, source: NodeId, event: EventId) -> None:
+        """A later attempt went to another node: what nobody holds yet is engaged there."""
+        self._withdraw(tick, source, event, Outcome.REFUSED, "superseded")
+
+    def _withdraw(self, tick: Tick, source: NodeId, event: EventId, outcome: Outcome, why: str) -> None:
+        for row in tick.store.turns_of(source, event):
+            if row.state is not TurnState.DONE and self.live_lease(row) is None:
+                self._end(tick, row, outcome, why)
 
     # --- who takes turns
 

@@ -15,6 +15,7 @@ from outbox.limits import PAGE_BYTES_MAX, PAGE_ENTRIES_MAX
 from outbox.reader import JournalReader
 from outbox.records import Delivery, DeliveryState
 
+_STANDING = frozenset(DeliveryState) - {DeliveryState.SUPERSEDED}
 _ALL = 1_000_000
 """Rows of one demo: never as many."""
 
@@ -31,7 +32,7 @@ def read_node(home: Home, clock: Clock, events: Iterable[EventId] = ()) -> NodeF
             outbox=outbox,
             broken=broken,
             received={row.event_id: row for row in rows},
-            deliveries={row.event_id: row for row in reader.deliveries(DeliveryState, _ALL)},
+            deliveries={row.event_id: row for row in reader.deliveries(_STANDING, _ALL)},
             cursors=reader.cursors(),
             incidents=tuple(reader.incidents(open_only=False)),
             quarantined=len(reader.quarantined()),

@@ -2,22 +2,29 @@
 
 from collections.abc import Iterable
 
-from outbox.ids import EventId, NodeId, Seq
+from outbox.ids import AgentId, Epoch, EventId, NodeId, Seq, event_id_bytes
 from outbox.records import Delivery
 from outbox.sql.rows import Asking, Writing
 from outbox.tables import DELIVERIES
+
+_UNACCEPTED = "state IN ('emitted', 'retry_pending')"
 
 
 class DeliveryReads(Asking):
     """The questions of ``outbox.store.deliveries``."""
 
-    def delivery(self, event: EventId) -> Delivery | None:
-        """The row of an own deliverable event."""
-        return self._rows.find(DELIVERIES, event)
+    def delivery(self, event: EventId, node: NodeId | None) -> Delivery | None:
+        """The row of an own deliverable event at one node, or at none."""
+        return self._rows.find(DELIVERIES, event, node)
+
+    def obligations(self, event: EventId) -> list[Delivery]:
+        """All rows of an own deliverable event, in the order of their attempts."""
+        clause = "WHERE event_id = ? ORDER BY attempt, node"
+        return self._rows.all(DELIVERIES, clause, event_id_bytes(event))
 
     def due_deliveries(self, now_ms: int, limit: int) -> list[Delivery]:
         """Rows whose ``next_at_ms`` has come, oldest first."""
-        clause = "WHERE next_at_ms <= ? ORDER BY next_at_ms, event_id LIMIT ?"
+        clause = "WHERE next_at_ms <= ? ORDER BY next_at_ms, event_id, node LIMIT ?"
         return self._rows.all(DELIVERIES, clause, now_ms, limit)
 
     def next_delivery_ms(self) -> int | None:
@@ -32,11 +39,38 @@ class DeliveryReads(Asking):
         )
         return self._rows.all(DELIVERIES, clause, node, upto, emitted_before_ms, limit)
 
+    def unaccepted(self, agent: AgentId, node: NodeId | None, limit: int) -> list[Delivery]:
+        """``emitted`` and ``retry_pending`` rows for an agent that stand at a node, or at none, by seq."""
+        clause = f"WHERE {_UNACCEPTED} AND to_agent = ? AND node = ? ORDER BY seq, event_id LIMIT ?"
+        return self._rows.all(DELIVERIES, clause, agent, node or "", limit)
+
+    def accepted_beyond(self, node: NodeId, epoch: Epoch, seq: Seq, limit: int) -> list[Delivery]:
+        """``accepted`` rows whose ACK stands in this epoch of the node's outbox, after a position, by seq."""
+        clause = (
+            "WHERE state = 'accepted' AND node = ? AND accepted_epoch = ? AND accepted_seq > ?"
+            " ORDER BY seq, event_id LIMIT ?"
+        )
+        return self._rows.all(DELIVERIES, clause, node, epoch, seq, limit)
+
+    def dead_letters(self, before: tuple[int, EventId], limit: int) -> list[Delivery]:
+        """Dead letters that nobody dismissed, newest first, older than ``(created_at_ms, event)``."""
+        clause = (
+            "WHERE state = 'dead_letter' AND dismissed_at_ms IS NULL AND created_at_ms <= ?"
+            " AND (created_at_ms, event_id) < (?, ?) ORDER BY created_at_ms DESC, event_id DESC LIMIT ?"
+        )
+        at_ms, event = before
+        return self._rows.all(DELIVERIES, clause, at_ms, at_ms, event_id_bytes(event), limit)
+
+    def count_unaccepted(self) -> dict[NodeId | None, int]:
+        """``emitted`` and ``retry_pending`` rows by where they stand."""
+        found = self._rows.counts(DELIVERIES, "node", f"WHERE {_UNACCEPTED}")
+        return {NodeId(node) if node else None: count for node, count in found.items()}
+
     def deliveries(self, states: Iterable[str], limit: int) -> list[Delivery]:
         """The newest rows in any of these states, newest first."""
         wanted = [str(state) for state in states]
         marks = ", ".join("?" * len(wanted))
-        clause = f"WHERE state IN ({marks}) ORDER BY created_at_ms DESC, event_id DESC LIMIT ?"
+        clause = f"WHERE state IN ({marks}) ORDER BY created_at_ms DESC, event_id DESC, node DESC LIMIT ?"
         return self._rows.all(DELIVERIES, clause, *wanted, limit)
 
     def count_deliveries(self) -> dict[str, int]:

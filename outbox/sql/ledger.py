@@ -11,9 +11,22 @@ _OPEN = "state IN ('held', 'queued', 'leased')"
 class LedgerReads(Asking):
     """The questions of ``outbox.store.ledger``."""
 
-    def received(self, source: NodeId, event: EventId) -> Received | None:
+    def received(self, source: NodeId, event: EventId, agent: AgentId) -> Received | None:
         """The row of an event that a node sent to a local agent."""
-        return self._rows.find(RECEIVED, source, event)
+        return self._rows.find(RECEIVED, source, event, agent)
+
+    def turns_of(self, source: NodeId, event: EventId) -> list[Received]:
+        """The rows of all local agents that the event came for, in order of acceptance."""
+        clause = "WHERE event_id = ? AND source = ? ORDER BY arrival"
+        return self._rows.all(RECEIVED, clause, event_id_bytes(event), source)
+
+    def broadcasts(self, after_ms: int) -> list[Received]:
+        """One row of each broadcast that expires after a time, in order of acceptance."""
+        clause = (
+            "WHERE arrival IN (SELECT min(arrival) FROM received WHERE share IN ('everyone', 'late')"
+            " AND expires_at_ms > ? GROUP BY source, event_id) ORDER BY arrival"
+        )
+        return self._rows.all(RECEIVED, clause, after_ms)
 
     def ledger(self, event: EventId) -> list[Received]:
         """The rows of everybody who sent an event under this id, in order of acceptance."""
@@ -37,7 +50,7 @@ class LedgerReads(Asking):
 class LedgerWrites(Writing, LedgerReads):
     """What the writer adds."""
 
-    _waiting_sources: dict[EventId, tuple[NodeId, ...]]
+    _waiting_places: dict[EventId, tuple[tuple[NodeId, AgentId], ...]]
     """Of rows that this transaction has put, which may not be in the table yet."""
 
     def ledger(self, event: EventId) -> list[Received]:
@@ -46,13 +59,19 @@ class LedgerWrites(Writing, LedgerReads):
         Every answer of an agent asks: the buffer is not written for it.
         """
         stored = self._rows.database.rows(
-            "SELECT source FROM received WHERE event_id = ? ORDER BY arrival", (event_id_bytes(event),)
+            "SELECT source, to_agent FROM received WHERE event_id = ? ORDER BY arrival",
+            (event_id_bytes(event),),
         )
-        sources = dict.fromkeys([*(source for (source,) in stored), *self._waiting_sources.get(event, ())])
-        rows = (self.received(source, event) for source in sources)
+        places = dict.fromkeys([*stored, *self._waiting_places.get(event, ())])
+        rows = (self.received(source, event, agent) for source, agent in places)
         return [row for row in rows if row is not None]
+
+    def turns_of(self, source: NodeId, event: EventId) -> list[Received]:
+        """The rows of all local agents that the event came for, in order of acceptance."""
+        return [row for row in self.ledger(event) if row.source == source]
 
     def put_received(self, row: Received) -> None:
         """Insert or replace it."""
         self._rows.put(RECEIVED, row)
-        self._waiting_sources[row.event_id] = (*self._waiting_sources.get(row.event_id, ()), row.source)
+        place = (row.source, row.to_agent)
+        self._waiting_places[row.event_id] = (*self._waiting_places.get(row.event_id, ()), place)

@@ -28,9 +28,9 @@ class Rows:
         rows: list[Values] = self.database.rows(table.select(clause), values)
         return [table.decode(row) for row in rows]
 
-    def counts(self, table: Table[Row], column: str) -> dict[str, int]:
+    def counts(self, table: Table[Row], column: str, where: str = "") -> dict[str, int]:
         """How many rows have each value of a column."""
-        sql = f"SELECT {column}, count(*) FROM {table.name} GROUP BY {column}"  # noqa: S608 - own names
+        sql = f"SELECT {column}, count(*) FROM {table.name} {where} GROUP BY {column}"  # noqa: S608 - own names
         return {str(value): int(count) for value, count in self.database.rows(sql)}
 
     def least(self, table: Table[Row], column: str) -> int | None:
@@ -57,10 +57,10 @@ class BufferedRows(Rows):
         self._buffer(table).flush()
         return super().all(table, clause, *values)
 
-    def counts(self, table: Table[Row], column: str) -> dict[str, int]:
+    def counts(self, table: Table[Row], column: str, where: str = "") -> dict[str, int]:
         """How many rows have each value of a column."""
         self._buffer(table).flush()
-        return super().counts(table, column)
+        return super().counts(table, column, where)
 
     def least(self, table: Table[Row], column: str) -> int | None:
         """The smallest number in a column; None when there is none."""

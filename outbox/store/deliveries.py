@@ -1,17 +1,21 @@
-"""The sender's side: one row for each own deliverable event."""
+"""The sender's side: a row for each own deliverable event and each node that it went to."""
 
 from collections.abc import Iterable
 from typing import Protocol
 
-from outbox.ids import EventId, NodeId, Seq
+from outbox.ids import AgentId, Epoch, EventId, NodeId, Seq
 from outbox.records import Delivery
 
 
 class DeliveryStore(Protocol):
     """Obligations of this node."""
 
-    def delivery(self, event: EventId) -> Delivery | None:
-        """The row of an own deliverable event."""
+    def delivery(self, event: EventId, node: NodeId | None) -> Delivery | None:
+        """The row of an own deliverable event at one node, or at none."""
+        ...
+
+    def obligations(self, event: EventId) -> list[Delivery]:
+        """All rows of an own deliverable event, in the order of their attempts."""
         ...
 
     def put_delivery(self, row: Delivery) -> None:
@@ -28,6 +32,22 @@ class DeliveryStore(Protocol):
 
     def unanswered(self, node: NodeId, upto: Seq, emitted_before_ms: int, limit: int) -> list[Delivery]:
         """``emitted`` rows routed to a node at or below a position, emitted by that time, in order of seq."""
+        ...
+
+    def unaccepted(self, agent: AgentId, node: NodeId | None, limit: int) -> list[Delivery]:
+        """``emitted`` and ``retry_pending`` rows for an agent that stand at a node, or at none, by seq."""
+        ...
+
+    def accepted_beyond(self, node: NodeId, epoch: Epoch, seq: Seq, limit: int) -> list[Delivery]:
+        """``accepted`` rows whose ACK stands in this epoch of the node's outbox, after a position, by seq."""
+        ...
+
+    def dead_letters(self, before: tuple[int, EventId], limit: int) -> list[Delivery]:
+        """Dead letters that nobody dismissed, newest first, older than ``(created_at_ms, event)``."""
+        ...
+
+    def count_unaccepted(self) -> dict[NodeId | None, int]:
+        """``emitted`` and ``retry_pending`` rows by where they stand."""
         ...
 
     def deliveries(self, states: Iterable[str], limit: int) -> list[Delivery]:

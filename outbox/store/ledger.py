@@ -7,10 +7,18 @@ from outbox.records import Received
 
 
 class LedgerStore(Protocol):
-    """One row for each event, by the node that sent it: two nodes may send the same id."""
+    """One row for each event and agent, by the node that sent it: two nodes may send the same id."""
 
-    def received(self, source: NodeId, event: EventId) -> Received | None:
+    def received(self, source: NodeId, event: EventId, agent: AgentId) -> Received | None:
         """The row of an event that a node sent to a local agent."""
+        ...
+
+    def turns_of(self, source: NodeId, event: EventId) -> list[Received]:
+        """The rows of all local agents that the event came for, in order of acceptance."""
+        ...
+
+    def broadcasts(self, after_ms: int) -> list[Received]:
+        """One row of each broadcast that expires after a time, in order of acceptance."""
         ...
 
     def ledger(self, event: EventId) -> list[Received]:

@@ -2,9 +2,12 @@
 
 from collections.abc import Iterable
 
-from outbox.ids import EventId, NodeId, Seq
+from outbox.ids import AgentId, Epoch, EventId, NodeId, Seq
 from outbox.records import Delivery, DeliveryState, Identity
 from outbox.twin.transaction import Transaction, counts
+
+_Key = tuple[EventId, NodeId | None]
+_UNACCEPTED = frozenset({DeliveryState.EMITTED, DeliveryState.RETRY_PENDING})
 
 
 class TwinDeliveries(Transaction):
@@ -12,25 +15,35 @@ class TwinDeliveries(Transaction):
 
     def __init__(self, identity: Identity) -> None:
         super().__init__(identity)
-        self._deliveries: dict[EventId, Delivery] = {}
-        self._timed: dict[EventId, Delivery] = {}
-        self._emitted: dict[EventId, Delivery] = {}
+        self._deliveries: dict[_Key, Delivery] = {}
+        self._timed: dict[_Key, Delivery] = {}
+        self._unaccepted: dict[_Key, Delivery] = {}
+        self._nodes: dict[EventId, tuple[NodeId | None, ...]] = {}
 
-    def delivery(self, event: EventId) -> Delivery | None:
-        """The row of an own deliverable event."""
-        return self._deliveries.get(event)
+    def delivery(self, event: EventId, node: NodeId | None) -> Delivery | None:
+        """The row of an own deliverable event at one node, or at none."""
+        return self._deliveries.get((event, node))
+
+    def obligations(self, event: EventId) -> list[Delivery]:
+        """All rows of an own deliverable event, in the order of their attempts."""
+        rows = [self._deliveries[event, node] for node in self._nodes.get(event, ())]
+        return sorted(rows, key=lambda row: (row.attempt, row.node or ""))
 
     def put_delivery(self, row: Delivery) -> None:
         """Insert or replace it."""
-        self._set(self._deliveries, row.event_id, row)
-        self._set_if(row.next_at_ms is not None, self._timed, row.event_id, row)
-        self._set_if(row.state is DeliveryState.EMITTED, self._emitted, row.event_id, row)
+        key = (row.event_id, row.node)
+        if key not in self._deliveries:
+            self._set(self._nodes, row.event_id, (*self._nodes.get(row.event_id, ()), row.node))
+        self._set(self._deliveries, key, row)
+        self._set_if(row.next_at_ms is not None, self._timed, key, row)
+        self._set_if(row.state in _UNACCEPTED, self._unaccepted, key, row)
 
     def due_deliveries(self, now_ms: int, limit: int) -> list[Delivery]:
         """Rows whose ``next_at_ms`` has come, oldest first."""
-        times = [(row.next_at_ms, row.event_id) for row in self._timed.values() if row.next_at_ms is not None]
-        due = sorted(item for item in times if item[0] <= now_ms)
-        return [self._deliveries[event] for _, event in due[:limit]]
+        times = [(row.next_at_ms, row) for row in self._timed.values() if row.next_at_ms is not None]
+        due = [item for item in times if item[0] <= now_ms]
+        due.sort(key=lambda item: (item[0], item[1].event_id, item[1].node or ""))
+        return [row for _, row in due[:limit]]
 
     def next_delivery_ms(self) -> int | None:
         """The earliest ``next_at_ms``."""
@@ -39,16 +52,48 @@ class TwinDeliveries(Transaction):
 
     def unanswered(self, node: NodeId, upto: Seq, emitted_before_ms: int, limit: int) -> list[Delivery]:
         """``emitted`` rows routed to a node, up to a position and a time, in the order of the outbox."""
-        rows = (row for row in self._emitted.values() if row.node == node and row.seq <= upto)
-        found = [row for row in rows if row.emitted_at_ms <= emitted_before_ms]
-        return sorted(found, key=lambda row: (row.seq, row.event_id))[:limit]
+        rows = (row for row in self._unaccepted.values() if row.state is DeliveryState.EMITTED)
+        found = [row for row in rows if row.node == node and row.seq <= upto]
+        return _by_seq(row for row in found if row.emitted_at_ms <= emitted_before_ms)[:limit]
+
+    def unaccepted(self, agent: AgentId, node: NodeId | None, limit: int) -> list[Delivery]:
+        """``emitted`` and ``retry_pending`` rows for an agent that stand at a node, or at none, by seq."""
+        rows = self._unaccepted.values()
+        return _by_seq(row for row in rows if (row.to_agent, row.node) == (agent, node))[:limit]
+
+    def accepted_beyond(self, node: NodeId, epoch: Epoch, seq: Seq, limit: int) -> list[Delivery]:
+        """``accepted`` rows whose ACK stands in this epoch of the node's outbox, after a position, by seq."""
+        rows = (row for row in self._deliveries.values() if row.state is DeliveryState.ACCEPTED)
+        there = (row for row in rows if (row.node, row.accepted_epoch) == (node, epoch))
+        return _by_seq(row for row in there if (row.accepted_seq or 0) > seq)[:limit]
+
+    def dead_letters(self, before: tuple[int, EventId], limit: int) -> list[Delivery]:
+        """Dead letters that nobody dismissed, newest first, older than ``(created_at_ms, event)``."""
+        rows = (row for row in self._deliveries.values() if row.state is DeliveryState.DEAD_LETTER)
+        found = [row for row in rows if row.dismissed_at_ms is None and _age(row) < before]
+        return sorted(found, key=_age, reverse=True)[:limit]
+
+    def count_unaccepted(self) -> dict[NodeId | None, int]:
+        """``emitted`` and ``retry_pending`` rows by where they stand."""
+        found: dict[NodeId | None, int] = {}
+        for row in self._unaccepted.values():
+            found[row.node] = found.get(row.node, 0) + 1
+        return found
 
     def deliveries(self, states: Iterable[str], limit: int) -> list[Delivery]:
         """The newest rows in any of these states, newest first."""
         wanted = frozenset(states)
         found = [row for row in self._deliveries.values() if row.state in wanted]
-        return sorted(found, key=lambda row: (row.created_at_ms, row.event_id), reverse=True)[:limit]
+        return sorted(found, key=lambda row: (*_age(row), row.node or ""), reverse=True)[:limit]
 
     def count_deliveries(self) -> dict[str, int]:
         """Rows by state."""
         return counts(row.state for row in self._deliveries.values())
+
+
+def _by_seq(rows: Iterable[Delivery]) -> list[Delivery]:
+    return sorted(rows, key=lambda row: (row.seq, row.event_id))
+
+
+def _age(row: Delivery) -> tuple[int, EventId]:
+    return row.created_at_ms, row.event_id

@@ -4,8 +4,10 @@ from collections.abc import Iterable
 from itertools import count
 
 from outbox.ids import AgentId, EventId, NodeId
-from outbox.records import Identity, Received, TurnState
+from outbox.records import Identity, Received, Share, TurnState
 from outbox.twin.transaction import Transaction, counts
+
+_Key = tuple[NodeId, EventId, AgentId]
 
 _OPEN = frozenset({TurnState.HELD, TurnState.QUEUED, TurnState.LEASED})
 
@@ -15,26 +17,38 @@ class TwinLedger(Transaction):
 
     def __init__(self, identity: Identity) -> None:
         super().__init__(identity)
-        self._received: dict[tuple[NodeId, EventId], Received] = {}
-        self._arrivals: dict[tuple[NodeId, EventId], int] = {}
-        self._open: dict[tuple[NodeId, EventId], Received] = {}
+        self._received: dict[_Key, Received] = {}
+        self._arrivals: dict[_Key, int] = {}
+        self._open: dict[_Key, Received] = {}
         self._arrived = count()
-        self._sources: dict[EventId, tuple[NodeId, ...]] = {}
+        self._keys: dict[EventId, tuple[_Key, ...]] = {}
 
-    def received(self, source: NodeId, event: EventId) -> Received | None:
+    def received(self, source: NodeId, event: EventId, agent: AgentId) -> Received | None:
         """The row of an event that a node sent to a local agent."""
-        return self._received.get((source, event))
+        return self._received.get((source, event, agent))
+
+    def turns_of(self, source: NodeId, event: EventId) -> list[Received]:
+        """The rows of all local agents that the event came for, in order of acceptance."""
+        return [row for row in self.ledger(event) if row.source == source]
+
+    def broadcasts(self, after_ms: int) -> list[Received]:
+        """One row of each broadcast that expires after a time, in order of acceptance."""
+        first: dict[tuple[NodeId, EventId], Received] = {}
+        for row in self._in_order(self._received.values()):
+            if row.share in {Share.EVERYONE, Share.LATE} and row.expires_at_ms > after_ms:
+                first.setdefault((row.source, row.event_id), row)
+        return list(first.values())
 
     def ledger(self, event: EventId) -> list[Received]:
         """The rows of everybody who sent an event under this id, in order of acceptance."""
-        return [self._received[source, event] for source in self._sources.get(event, ())]
+        return [self._received[key] for key in self._keys.get(event, ())]
 
     def put_received(self, row: Received) -> None:
         """Insert or replace it."""
-        key = (row.source, row.event_id)
+        key = ledger_key(row)
         if key not in self._arrivals:
             self._set(self._arrivals, key, next(self._arrived))
-            self._set(self._sources, row.event_id, (*self._sources.get(row.event_id, ()), row.source))
+            self._set(self._keys, row.event_id, (*self._keys.get(row.event_id, ()), key))
         self._set(self._received, key, row)
         self._set_if(row.state in _OPEN, self._open, key, row)
 
@@ -49,8 +63,13 @@ class TwinLedger(Transaction):
         return found[max(0, len(found) - limit) :]
 
     def _in_order(self, rows: Iterable[Received]) -> list[Received]:
-        return sorted(rows, key=lambda row: self._arrivals[row.source, row.event_id])
+        return sorted(rows, key=lambda row: self._arrivals[ledger_key(row)])
 
     def count_received(self) -> dict[str, int]:
         """Rows by state."""
         return counts(row.state for row in self._received.values())
+
+
+def ledger_key(row: Received) -> _Key:
+    """What tells one row from another."""
+    return row.source, row.event_id, row.to_agent

@@ -14,7 +14,7 @@ from outbox.twin.deliveries import TwinDeliveries
 from outbox.twin.entries import History
 from outbox.twin.epochs import TwinEpochs
 from outbox.twin.incidents import TwinIncidents
-from outbox.twin.ledger import TwinLedger
+from outbox.twin.ledger import TwinLedger, ledger_key
 
 
 class TwinRetention(TwinEpochs, TwinDeliveries, TwinLedger, TwinIncidents, TwinAgents):
@@ -79,15 +79,15 @@ class TwinRetention(TwinEpochs, TwinDeliveries, TwinLedger, TwinIncidents, TwinA
 
     def prune_ledger(self, source: NodeId, epoch: Epoch, seq: Seq, limit: int) -> int:
         """Forget finished turns of another outbox up to a place of it, oldest first."""
-        rows = [row for (whose, _), row in self._received.items() if whose == source]
+        rows = [row for row in self._received.values() if row.source == source]
         done = [row for row in rows if row.state is TurnState.DONE and (row.epoch, row.seq) <= (epoch, seq)]
-        done.sort(key=lambda row: (row.epoch, row.seq, self._arrivals[source, row.event_id]))
+        done.sort(key=lambda row: (row.epoch, row.seq, self._arrivals[ledger_key(row)]))
         for row in done[:limit]:
-            key = (source, row.event_id)
-            others = tuple(other for other in self._sources[row.event_id] if other != source)
+            key = ledger_key(row)
+            others = tuple(other for other in self._keys[row.event_id] if other != key)
             self._drop(self._received, key)
             self._drop(self._arrivals, key)
-            self._set_if(bool(others), self._sources, row.event_id, others)
+            self._set_if(bool(others), self._keys, row.event_id, others)
         return len(done[:limit])
 
     def prune_incidents(self, closed_before_ms: int, quarantined_max: int) -> None:
@@ -128,8 +128,10 @@ class TwinRetention(TwinEpochs, TwinDeliveries, TwinLedger, TwinIncidents, TwinA
 
     def _forget_rows(self, event: EventId) -> None:
         """Nothing of an event is in the outbox any more: nothing is known of it."""
-        for rows in (self._deliveries, self._timed, self._emitted):
-            self._drop(rows, event)
+        for node in self._nodes.get(event, ()):
+            for rows in (self._deliveries, self._timed, self._unaccepted):
+                self._drop(rows, (event, node))
+        self._drop(self._nodes, event)
         for name in [name for name, row in self._remembered.items() if row.event_id == event]:
             self._drop(self._remembered, name)
 

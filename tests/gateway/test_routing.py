@@ -4,10 +4,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.routing import Route, Standing, inbox_stream, near, parse_address, resolve, standing
+from gateway.routing import (
+    Route,
+    Standing,
+    choose,
+    inbox_stream,
+    near,
+    parse_address,
+    resolve,
+    standing,
+    stands_in,
+)
 from outbox.envelope import RouteDecision
 from outbox.errors import InvalidId, UnknownRecipient
 from stateroom.view import OwnerView, View
+
+
+def here(_node: str) -> int | None:
+    """Nobody is away."""
+    return None
+
 
 NAMES = st.from_regex(r"[a-z0-9][a-z0-9._-]{0,62}", fullmatch=True)
 
@@ -37,22 +53,22 @@ def test_anything_else_is_no_address(text: str) -> None:
 
 
 def test_a_route_leads_to_the_owner() -> None:
-    assert resolve(MESH, "bob") == resolve(MESH, "bob@vps") == Route("bob", "vps", 3)
-    assert resolve(MESH, "bob").decision() == RouteDecision("vps", 3, "owner")
+    assert resolve(MESH, "bob", here) == resolve(MESH, "bob@vps", here) == Route("bob", "vps", 3)
+    assert resolve(MESH, "bob", here).decision() == RouteDecision("vps", 3, "owner")
 
 
 def test_known_without_an_owner_leads_nowhere() -> None:
-    route = resolve(MESH, "gone")
+    route = resolve(MESH, "gone", here)
     assert route == Route("gone", None, 0)
     assert route.decision() is None
 
 
 def test_the_unknown_gets_near_names_that_can_be_reached() -> None:
     with pytest.raises(UnknownRecipient) as caught:
-        resolve(MESH, "bobb")
+        resolve(MESH, "bobb", here)
     assert caught.value.near == ("bobby", "bob")
     with pytest.raises(UnknownRecipient) as caught:
-        resolve(MESH, "bob@lab")
+        resolve(MESH, "bob@lab", here)
     assert caught.value.near == ("bob@vps",)
     assert near(MESH, "zzzzzzzz") == ()
 
@@ -75,3 +91,54 @@ def test_an_agent_is_spoken_for_by_its_owner_of_the_time(
     agent: str, node: str, epoch: int, expected: Standing
 ) -> None:
     assert standing(MESH, agent, node, epoch) is expected
+
+
+GUARDED = View(
+    version=1,
+    mesh="m",
+    nodes={},
+    agents={
+        "bob": OwnerView(
+            agent="bob", node="vps", owner_epoch=3, status="active", fallback=("lab", "mbp"), grace_ms=60_000
+        )
+    },
+    cursors={},
+)
+AGO = {"now": 0, "just": 59_999, "long": 60_000}
+
+
+@pytest.mark.parametrize(
+    ("away", "prefer", "avoid", "expected"),
+    [
+        ({}, None, (), "vps"),
+        ({"vps": "just"}, None, (), "vps"),
+        ({"vps": "long"}, None, (), "lab"),
+        ({"vps": "long", "lab": "now"}, None, (), "mbp"),
+        ({"vps": "long", "lab": "now", "mbp": "now"}, None, (), "vps"),
+        ({"vps": "long"}, None, ("lab",), "mbp"),
+        ({"vps": "long"}, None, ("lab", "mbp"), "vps"),
+        ({"vps": "long"}, "mbp", (), "mbp"),
+        ({}, "mbp", (), "mbp"),
+        ({}, "mbp", ("mbp",), "vps"),
+        ({"mbp": "now"}, "mbp", (), "vps"),
+        ({"lab": "long"}, "elsewhere", (), "vps"),
+    ],
+)
+def test_a_fallback_gets_what_an_owner_that_is_away_for_long_cannot(
+    away: dict[str, str], prefer: str | None, avoid: tuple[str, ...], expected: str
+) -> None:
+    since = {node: AGO[how] for node, how in away.items()}
+    route = choose(GUARDED, "bob", since.get, prefer=prefer, avoid=frozenset(avoid))
+    assert route == Route("bob", expected, 3, "owner" if expected == "vps" else "fallback")
+    assert route.decision().reason == route.reason
+
+
+def test_nobody_stands_in_for_an_agent_without_an_owner() -> None:
+    assert choose(MESH, "gone", here) is None
+    assert (stands_in(GUARDED, "bob", "lab"), stands_in(GUARDED, "bob", "vps")) == (True, False)
+    assert not stands_in(MESH, "gone", "lab")
+
+
+def test_a_fallback_may_speak_for_the_agent() -> None:
+    assert standing(GUARDED, "bob", "lab", 3) is Standing.OWNER
+    assert standing(GUARDED, "bob", "xyz", 3) is Standing.FOREIGN

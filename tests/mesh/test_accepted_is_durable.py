@@ -45,7 +45,7 @@ async def test_the_sender_never_knows_before_the_receivers_disk(
 
                 async def look(event: EventId = event) -> bool:
                     nonlocal early
-                    row = here.delivery(event)
+                    row = here.obligations(event)[0]
                     assert row is not None
                     if row.state not in ACCEPTED:
                         early += not on_disk(there, event)

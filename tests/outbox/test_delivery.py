@@ -1,8 +1,20 @@
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outbox.delivery import FINAL, STEPS, Input, diagram, is_final, settled, step
+from outbox.delivery import (
+    FINAL,
+    STEPS,
+    Input,
+    diagram,
+    is_final,
+    is_for_several,
+    settled,
+    standing,
+    step,
+)
 from outbox.kinds import RULES, Kind
 from outbox.records import DeliveryState
 
@@ -28,6 +40,9 @@ def test_the_ends_are_processed_replied_and_dead_letter() -> None:
         ([I.ACK_ACCEPTED, I.SLA_BREACH, I.EXPIRED], S.DEAD_LETTER),
         ([I.ACK_ACCEPTED, I.SLA_BREACH, I.ACK_PROCESSED], S.PROCESSED),
         ([I.ACK_ACCEPTED, I.REFUSED], S.DEAD_LETTER),
+        ([I.REROUTED, I.ACK_PROCESSED], S.SUPERSEDED),
+        ([I.LOST, I.REROUTED, I.RETRIED, I.ACK_ACCEPTED], S.ACCEPTED),
+        ([I.ACK_ACCEPTED, I.ACCEPTANCE_LOST, I.RETRIED, I.ACK_PROCESSED], S.PROCESSED),
     ],
 )
 def test_lives_of_a_delivery(inputs: list[Input], end: DeliveryState) -> None:
@@ -67,8 +82,33 @@ def test_an_end_can_be_reached_from_everywhere() -> None:
 
 
 def test_every_state_but_an_end_has_its_own_way_out_by_time() -> None:
-    for state in set(S) - FINAL:
+    for state in set(S) - FINAL - {S.SUPERSEDED}:
         assert step(state, I.EXPIRED) is S.DEAD_LETTER
+
+
+def test_what_went_elsewhere_owes_nothing_and_is_shown_only_when_nothing_else_is(world: Any) -> None:
+    assert settled(Kind.MESSAGE, S.SUPERSEDED)
+    first = world.delivery(1, state=S.SUPERSEDED)
+    second = world.delivery(1, node="lab", state=S.ACCEPTED, attempt=2)
+    assert standing([first, second]) is second
+    assert standing([first]) is first
+    assert standing([]) is None
+
+
+def test_of_several_nodes_the_least_advanced_is_shown(world: Any) -> None:
+    rows = [
+        world.delivery(1, node=node, state=state)
+        for node, state in [("a", S.PROCESSED), ("b", S.ACCEPTED), ("c", S.EMITTED), ("d", S.DEAD_LETTER)]
+    ]
+    assert standing(rows) is rows[2]
+    assert standing(rows[:2]) is rows[1]
+
+
+@pytest.mark.parametrize(
+    ("address", "several"), [("bob", False), ("*", True), ("group:ops", True), ("a,b", True)]
+)
+def test_an_address_says_whether_it_means_several(world: Any, address: str, several: bool) -> None:
+    assert is_for_several(world.delivery(1, to_agent=address)) is several
 
 
 @pytest.mark.parametrize("kind", Kind)

@@ -52,7 +52,7 @@ def test_nothing_is_lost_on_the_way_up(old: Path, world: Any) -> None:
         world.received(22),
         world.received(23, state=TurnState.HELD, source=LAB),
     ]
-    done = journal.received(MBP, world.event(21))
+    done = journal.received(MBP, world.event(21), ANN)
     assert done is not None
     assert (done.outcome, done.done_at_ms) == (Outcome.OK, 6000)
     remembered = journal.remembered(ANN, "k")

@@ -81,7 +81,7 @@ def test_everything_committed_is_there_after_a_restart(open_journal: Open, world
     journal.close()
     again = open_journal()
     assert again.head() == journal.head()
-    assert again.delivery(world.event(1)) == world.delivery(1)
+    assert again.delivery(world.event(1), NodeId("mbp")) == world.delivery(1)
     assert again.open_turns() == [world.received(2)]
 
 
@@ -96,7 +96,7 @@ def test_other_packages_write_in_the_same_transaction(open_journal: Open, world:
             journal.commit()
         journal.rollback()
         assert journal.database.rows("SELECT count(*) FROM invites") == [(int(keep),)]
-        assert (journal.delivery(world.event(1)) is not None) is keep
+        assert (journal.delivery(world.event(1), NodeId("mbp")) is not None) is keep
 
 
 def test_a_buffer_never_grows_past_its_bound(
@@ -108,7 +108,7 @@ def test_a_buffer_never_grows_past_its_bound(
     for number in range(1, 6):
         journal.put_delivery(world.delivery(number))
     assert journal.database.rows("SELECT count(*) FROM deliveries") == [(3,)]
-    assert journal.delivery(world.event(1)) == world.delivery(1)
+    assert journal.delivery(world.event(1), NodeId("mbp")) == world.delivery(1)
     journal.commit()
     assert journal.count_deliveries() == {"emitted": 5}
 
@@ -142,13 +142,13 @@ def test_a_reader_follows_what_is_committed(open_journal: Open, world: Any, tmp_
     journal.begin()
     world.append(journal, world.entry(3, 3, corr=1))
     journal.put_delivery(world.delivery(1))
-    assert (reader.head().seq, reader.delivery(world.event(1))) == (2, None)
+    assert (reader.head().seq, reader.delivery(world.event(1), NodeId("mbp"))) == (2, None)
     journal.commit()
     page = reader.read(reader.genesis(), 10, 10_000)
     assert page is not None
     assert [entry.seq for entry in page.entries] == [1, 2, 3]
     assert [entry.seq for entry in reader.events_about(world.event(1))] == [1, 3]
-    assert reader.delivery(world.event(1)) == world.delivery(1)
+    assert reader.delivery(world.event(1), NodeId("mbp")) == world.delivery(1)
     assert reader.verify(world.verify) == journal.head()
     reader.close()
 
@@ -231,7 +231,7 @@ def test_a_full_disk_at_commit_loses_rows_of_that_tick_only(open_journal: Open, 
         journal.commit()
     journal.rollback()
     assert journal.count_received() == {}
-    assert journal.received(NodeId("mbp"), world.event(1)) is None
+    assert journal.received(NodeId("mbp"), world.event(1), AgentId("ann")) is None
 
 
 # --- tampering
@@ -314,4 +314,4 @@ def test_a_damaged_row_is_a_storage_failure(open_journal: Open, world: Any) -> N
     journal.close()
     journal = open_journal()  # which remembers nothing that it wrote
     with pytest.raises(StorageFailed, match="damaged"):
-        journal.delivery(world.event(1))
+        journal.delivery(world.event(1), NodeId("mbp"))

@@ -127,11 +127,11 @@ def test_a_rollback_brings_everything_back(store: Store, world: Any) -> None:
     store.begin()
     store.move_floor(FIRST, Seq(2))
     store.prune_ledger(MBP, FIRST, Seq(1), 9)
-    assert store.delivery(world.event(1)) is None
+    assert store.delivery(world.event(1), MBP) is None
     store.rollback()
     assert (store.floor(), store.size(), store.beginning()) == (None, size, start)
     assert walk(store, start) == [1, 2, 3]
-    assert store.delivery(world.event(1)) is not None
+    assert store.delivery(world.event(1), MBP) is not None
     assert store.remembered(ANN, "k") is not None
     assert [row.event_id for row in store.inbox(ANN, done=True, limit=9)] == [world.event(1), world.event(2)]
 
@@ -146,13 +146,13 @@ def test_deliveries_and_keys_go_with_the_last_entry_of_their_event(store: Store,
         store.remember(row)
     store.commit()
     move(store, 2)
-    assert store.delivery(world.event(1)) is not None
+    assert store.delivery(world.event(1), MBP) is not None
     assert store.remembered(ANN, "k1") is not None
-    assert store.delivery(world.event(2)) is None
+    assert store.delivery(world.event(2), MBP) is None
     assert store.remembered(ANN, "k2") is None
     assert store.first_position(world.event(1)) == (FIRST, 3)
     move(store, 3)
-    assert store.delivery(world.event(1)) is None
+    assert store.delivery(world.event(1), MBP) is None
     assert store.count_deliveries() == {}
 
 

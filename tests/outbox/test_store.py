@@ -60,8 +60,8 @@ def test_an_empty_store_stands_at_its_genesis(store: Store, world: Any) -> None:
     assert store.open_turns() == store.quarantined() == store.agents() == []
     assert store.incidents(open_only=False) == []
     assert store.cursor(MBP) is None
-    assert store.delivery(world.event(1)) is None
-    assert store.received(MBP, world.event(1)) is None
+    assert store.delivery(world.event(1), MBP) is None
+    assert store.received(MBP, world.event(1), ANN) is None
     assert store.ledger(world.event(1)) == []
     assert store.remembered(ANN, "k") is None
     assert store.incident("late", "x") is None
@@ -75,7 +75,7 @@ def test_writes_need_a_transaction(store: Store, world: Any) -> None:
     with pytest.raises(StorageFailed):
         store.commit()
     store.rollback()
-    assert store.delivery(world.event(1)) is None
+    assert store.delivery(world.event(1), MBP) is None
 
 
 def test_a_transaction_is_opened_once(store: Store, world: Any) -> None:
@@ -84,7 +84,7 @@ def test_a_transaction_is_opened_once(store: Store, world: Any) -> None:
     with pytest.raises(StorageFailed):
         store.begin()
     store.commit()
-    assert store.delivery(world.event(1)) == world.delivery(1)
+    assert store.delivery(world.event(1), MBP) == world.delivery(1)
 
 
 def write_everything(store: Store, world: Any, number: int) -> None:
@@ -117,7 +117,7 @@ def everything(store: Store, world: Any) -> tuple[Any, ...]:
         store.head(),
         store.read(genesis, ALL, 1 << 30),
         [store.events_about(event) for event in events],
-        [store.delivery(event) for event in events],
+        [store.obligations(event) for event in events],
         store.due_deliveries(1 << 40, ALL),
         store.next_delivery_ms(),
         store.unanswered(MBP, Seq(ALL), 1 << 40, ALL),
@@ -125,7 +125,7 @@ def everything(store: Store, world: Any) -> tuple[Any, ...]:
         store.count_deliveries(),
         list(store.cursors().items()),
         store.cursor(MBP),
-        [store.received(source, event) for source in (MBP, LAB) for event in events],
+        [store.turns_of(source, event) for source in (MBP, LAB) for event in events],
         [store.ledger(event) for event in events],
         store.open_turns(),
         [store.inbox(agent, done=done, limit=ALL) for agent in (ANN, BOB) for done in (True, False)],
@@ -177,14 +177,14 @@ def test_what_a_query_made_the_store_write_is_forgotten_too(store: Store, world:
     assert store.ledger(world.event(2)) == [world.received(2)]
     store.rollback()
     store.begin()
-    assert store.delivery(world.event(1)) == kept
+    assert store.delivery(world.event(1), MBP) == kept
     assert store.ledger(world.event(1)) == [world.received(1)]
     assert store.ledger(world.event(2)) == []
     assert store.incident("k", "first") is None
     store.put_incident(second)
     assert (store.incident("k", "first"), store.incident("k", "second")) == (None, second)
     store.commit()
-    assert store.delivery(world.event(1)) == kept
+    assert store.delivery(world.event(1), MBP) == kept
     assert store.incident("k", "second") == second
 
 
@@ -398,7 +398,7 @@ def test_two_nodes_may_send_an_event_under_one_id(store: Store, world: Any) -> N
     one, two = world.received(1), world.received(1, source=LAB, to_agent=BOB)
     put_received(store, two, one, world.received(2))
     assert store.ledger(world.event(1)) == [two, one]
-    assert (store.received(MBP, world.event(1)), store.received(LAB, world.event(1))) == (one, two)
+    assert (store.received(MBP, world.event(1), ANN), store.received(LAB, world.event(1), BOB)) == (one, two)
     done = msgspec.structs.replace(one, state=TurnState.DONE)
     put_received(store, done)
     assert store.ledger(world.event(1)) == [two, done]

@@ -28,8 +28,8 @@ def test_a_record_survives_its_row(world: Any) -> None:
 
 def test_keys_are_those_of_the_rows(world: Any) -> None:
     row = world.delivery(7)
-    assert DELIVERIES.key_of(row) == (row.event_id,)
-    assert DELIVERIES.encode_key((row.event_id,)) == DELIVERIES.encode(row)[:1]
+    assert DELIVERIES.key_of(row) == (row.event_id, row.node)
+    assert DELIVERIES.encode_key((row.event_id, None)) == (DELIVERIES.encode(row)[0], "")
     assert QUARANTINED.key == ("source", "epoch", "seq")
     assert QUARANTINED.encode_key(("mbp", "000001-0123456789ab", 4)) == ("mbp", "000001-0123456789ab", 4)
 

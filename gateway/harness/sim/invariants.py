@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from gateway.engine.deliveries import DEAD, NEVER_ACCEPTED, NOT_PROCESSED
+from gateway.engine.deliveries import DUPLICATE
+from gateway.engine.letters import DEAD, NEVER_ACCEPTED, NOT_PROCESSED
 from gateway.harness.sim.disk import Disk
 from gateway.harness.sim.findings import Finding, Promise
 from gateway.harness.sim.liar import STOLEN, STRANGER, Liar
@@ -80,13 +81,12 @@ def _sent(mesh: SimMesh, name: NodeId, outbox: OutboxRead) -> Iterator[Finding]:
 
 def _acks(name: NodeId, disk: Disk, outbox: OutboxRead) -> Iterator[Finding]:
     for (source, event), acks in outbox.accepted.items():
-        if disk.received(source, event) is None:
+        if not disk.turns_of(source, event):
             yield Finding(Promise.ACCEPTED_IS_DURABLE, f"{name} accepted {event} and has no row of it")
         if len(acks) > 1:
             yield Finding(Promise.ENGAGED_ONCE, f"{name} accepted {event} in {len(acks)} ACKs")
     for (source, event), ends in outbox.ended.items():
-        row = disk.received(source, event)
-        if row is not None and len(ends) > 1:
+        if disk.turns_of(source, event) and len(ends) > 1:
             yield Finding(Promise.ENGAGED_ONCE, f"{name} ended {event} in {len(ends)} ACKs")
 
 
@@ -98,9 +98,10 @@ def _deliveries(mesh: SimMesh, name: NodeId, disk: Disk, outbox: OutboxRead) -> 
             yield Finding(Promise.SENT_IS_KEPT, f"{name} owes {row.event_id}, which is not in its outbox")
         if row.state is DeliveryState.DEAD_LETTER:
             yield from _dead(name, disk, row, outbox)
-        there = mesh.homes[row.node].disk.received(name, row.event_id) if row.node in mesh.homes else None
-        yield from _agreement(name, row, there)
-    missing = [event for event in outbox.owed if disk.delivery(event) is None]
+        if row.state is not DeliveryState.SUPERSEDED and row.node is not None:
+            there = mesh.homes[row.node].disk.received(name, row.event_id, row.to_agent)
+            yield from _agreement(name, row, there)
+    missing = [event for event in outbox.owed if not disk.obligations(event)]
     for event in missing:
         yield Finding(Promise.EVERY_SEND_ENDS, f"nobody at {name} waits for the end of {event}")
 
@@ -168,12 +169,12 @@ def _turn(mesh: SimMesh, name: NodeId, row: Received) -> Iterator[Finding]:
         if row.delivery_count:
             yield Finding(Promise.LIARS_ARE_REFUSED, f"{name} engaged {row.event_id} of {row.source}")
         return
-    sent = mesh.homes[row.source].disk.delivery(row.event_id)
-    if sent is None:
+    sent = mesh.homes[row.source].disk.obligations(row.event_id)
+    if not sent:
         yield Finding(
             Promise.EVERY_SEND_ENDS, f"{name} took {row.event_id}, which {row.source} does not know"
         )
-    elif row.error == "cancelled" and sent.dead_at_ms is None:
+    elif row.error == "cancelled" and all(each.dead_at_ms is None for each in sent):
         yield Finding(
             Promise.LIARS_ARE_REFUSED, f"{name} cancelled {row.event_id}, which {row.source} did not"
         )
@@ -195,8 +196,7 @@ def _cursor(
 
 
 def _handled(disk: Disk, own: OutboxRead, source: NodeId, event: Event) -> bool:
-    known = disk.received(source, event.event_id) is not None
-    return known or (source, event.event_id) in own.refused
+    return bool(disk.turns_of(source, event.event_id)) or (source, event.event_id) in own.refused
 
 
 def _engaged_once(mesh: SimMesh) -> Iterator[Finding]:
@@ -206,7 +206,10 @@ def _engaged_once(mesh: SimMesh) -> Iterator[Finding]:
             for row in home.disk.inbox(agent.name, done=True, limit=_ALL):
                 key = (row.source, row.event_id)
                 if row.delivery_count and (other := engaged.setdefault(key, name)) != name:
-                    yield Finding(Promise.ENGAGED_ONCE, f"{row.event_id} was engaged at {other} and {name}")
+                    known = mesh.homes[row.source].disk.incident(DUPLICATE, row.event_id)
+                    if known is None:
+                        what = f"{row.event_id} was engaged at {other} and {name}, and nobody says so"
+                        yield Finding(Promise.ENGAGED_ONCE, what)
 
 
 def _lies(name: NodeId, disk: Disk, liars: Sequence[Liar]) -> Iterator[Finding]:

@@ -17,7 +17,7 @@ from gateway.wire.codec import decode
 from gateway.wire.frames import Bye, Entries, Seen
 from outbox.chain import Entry, Head
 from outbox.envelope import Ack, Event, decode_event, decode_header, decode_payload
-from outbox.ids import EventId, NodeId
+from outbox.ids import AgentId, EventId, NodeId
 from outbox.kinds import AckStatus, Kind
 from outbox.readership import names
 from outbox.records import TurnState
@@ -81,7 +81,9 @@ class Witness:
         again = " again" if turn.resumed else ""
         self._chronicle.note(node, "handed", f"{agent} {turn.event_id} #{turn.delivery_count}{again}")
         key = (node, turn.event_id)
-        row = self._disks[node].received(decode_event(turn.body).source_node_id, turn.event_id)
+        row = self._disks[node].received(
+            decode_event(turn.body).source_node_id, turn.event_id, AgentId(agent)
+        )
         before, self._handed[key] = self._handed.get(key, 0), turn.delivery_count
         if row is None or row.delivery_count < turn.delivery_count:
             self.find(Promise.ENGAGED_ONCE, f"{node} handed over {turn.event_id} before it was written")

@@ -180,7 +180,7 @@ class World:
         ]
 
     def _victim(self, event: EventId, sender: NodeId, reader: NodeId, agent: AgentId) -> Victim:
-        row = self.mesh.homes[reader].disk.received(sender, event)
+        row = self.mesh.homes[reader].disk.received(sender, event, agent)
         waiting = row is not None and row.state is TurnState.QUEUED
         return Victim(event, sender, reader, agent, waiting=waiting)
 

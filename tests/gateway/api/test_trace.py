@@ -80,10 +80,10 @@ def trace_at(
         identity=Identity(MeshId("m" * 43), node, EPOCH),
         event=event,
         own=tuple((Seq(seq), entry) for seq, entry in own),
-        delivery=delivery,
-        received=received,
+        deliveries=((delivery, "state"),) if delivery else (),
+        received=(received,) if received else (),
     )
-    return assemble(known, "state")
+    return assemble(known)
 
 
 def stages(trace: EventTrace) -> list[Stage]:
@@ -124,7 +124,7 @@ def test_a_dead_letter_names_its_reason_and_a_late_ack_follows_it() -> None:
 
 def test_the_receiver_knows_positions_even_when_its_clock_is_behind() -> None:
     accepted = about(4, Kind.ACK, Ack(ref=X, status=AckStatus.ACCEPTED))
-    reply = about(5, Kind.REPLY)
+    reply = replace(about(5, Kind.REPLY), source_agent_id=RECEIVED.to_agent)
     processed = about(6, Kind.ACK, Ack(ref=X, status=AckStatus.PROCESSED))
     row = replace(
         RECEIVED,

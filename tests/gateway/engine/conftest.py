@@ -32,6 +32,7 @@ from gateway.engine.inputs import (
 )
 from gateway.engine.policy import Policy
 from outbox.chain import Entry, Head, Page, extend, genesis, sign_checkpoint
+from outbox.delivery import standing
 from outbox.envelope import (
     Ack,
     Event,
@@ -51,7 +52,7 @@ from outbox.records import Delivery, Identity, Received
 from outbox.retry import RetryPolicy
 from outbox.store import Store
 from outbox.verification import verify_outbox
-from stateroom.view import CursorsView, OwnerView, View
+from stateroom.view import CursorsView, NodeView, OwnerView, View
 
 MESH = MeshId("mesh-" + "x" * 38)
 EPOCH = Epoch("000001-0123456789ab")
@@ -118,6 +119,8 @@ class World:
         self.wall_ms, self.mono_ms = START_MS, 5_000
         self.reqs, self.versions = count(1), count(1)
         self.owners: dict[str, OwnerView] = {}
+        self.absent: set[str] = set()
+        """Nodes that nobody hears of."""
         self.cursors: dict[NodeId, CursorsView] = {}
         self.nodes: dict[str, Node] = {}
         for name in names:
@@ -171,15 +174,18 @@ class World:
         return View(
             version=next(self.versions),
             mesh=MESH,
-            nodes={},
+            nodes={
+                name: NodeView(node=name, public_key=b"", role="member", online=name not in self.absent)
+                for name in self.nodes
+            },
             agents=dict(self.owners),
             cursors=dict(self.cursors),
         )
 
-    def own(self, agent: str, node: str, epoch: int = 1, *, active: bool = True) -> None:
+    def own(self, agent: str, node: str, epoch: int = 1, *, active: bool = True, **rest: Any) -> None:
         """Write an agent's record; nobody has seen it yet."""
         status = "active" if active else "removed"
-        self.owners[agent] = OwnerView(agent=agent, node=node, owner_epoch=epoch, status=status)
+        self.owners[agent] = OwnerView(agent=agent, node=node, owner_epoch=epoch, status=status, **rest)
 
     def publish(self, name: str) -> None:
         """Write how far a node has read the others, and its head; nobody has seen it yet."""
@@ -216,12 +222,16 @@ class World:
 
     # --- what agents and operators do
 
-    def live(self, name: str, *agents: str) -> None:
+    def live(self, name: str, *agents: str, **policy: Any) -> None:
         """Let agents live on a node, and everybody know."""
         for agent in agents:
-            changed = self.ask(name, AddAgent(next(self.reqs), agent, b"\x00" * 32))
-            self.own(agent, name, changed.owner_epoch)
+            changed = self.ask(name, AddAgent(next(self.reqs), agent, b"\x00" * 32, **policy))
+            self.own(agent, name, changed.owner_epoch, **policy)
         self.see()
+
+    def stand_in(self, name: str, agent: str, owner: str) -> Any:
+        """Let a node answer for an agent of another one."""
+        return self.ask(name, AddAgent(next(self.reqs), agent, b"\x00" * 32, stands_in_for=owner))
 
     def leave(self, name: str, agent: str) -> list[Effect]:
         return self.tick(name, RemoveAgent(next(self.reqs), agent))
@@ -293,7 +303,7 @@ class World:
     # --- looking
 
     def delivery(self, name: str, event: EventId) -> Delivery:
-        row = self.store(name).delivery(event)
+        row = standing(self.store(name).obligations(event))
         assert row is not None
         return row
 

@@ -108,7 +108,7 @@ class MeshMachine(RuleBasedStateMachine):
                 continue
             ack = decode_payload(event, Ack)
             (source,) = decode_header(entry.header).to
-            row = self.world.store(node).received(source, ack.ref)
+            row = next(iter(self.world.store(node).turns_of(source, ack.ref)), None)
             if row is None:
                 assert ack.outcome is Outcome.REFUSED
             elif ack.status == "processed" and row.state is TurnState.DONE and ack.error == row.error:
@@ -140,7 +140,7 @@ class MeshMachine(RuleBasedStateMachine):
             if isinstance(answer, Sent) and request.idempotency_key:
                 known = self.keys.setdefault((sender, request.idempotency_key), answer.event_id)
                 assert answer.event_id == known
-                assert self.world.store(HOMES[sender]).delivery(known) is not None
+                assert self.world.store(HOMES[sender]).obligations(known)
 
     @rule(agent=AGENTS, session=st.sampled_from(["run-1", "run-2"]), credit=st.integers(1, 3))
     def listen(self, agent: str, session: str, credit: int) -> None:
@@ -319,7 +319,9 @@ class MeshMachine(RuleBasedStateMachine):
     def check_delivery(self, node: str, event: str) -> None:
         row = self.world.delivery(node, event)
         assert settled(Kind(row.kind), row.state), row
-        there = self.world.store(row.node).received(node, event) if row.node is not None else None
+        there = (
+            self.world.store(row.node).received(node, event, row.to_agent) if row.node is not None else None
+        )
         if row.accepted_at_ms is not None or row.processed_at_ms is not None:
             assert there is not None, "accepted without a row"
         if there is not None and row.kind == Kind.MESSAGE:

@@ -3,7 +3,7 @@ from outbox.ids import AgentId, Epoch, EventId, NodeId, Seq
 from outbox.records import Received, TurnState
 
 
-def test_a_key_names_the_source_and_the_event() -> None:
+def test_a_key_names_the_source_the_event_and_the_agent() -> None:
     row = Received(
         event_id=EventId("evt_" + "5" * 32),
         source=NodeId("lab.one-2"),
@@ -16,4 +16,4 @@ def test_a_key_names_the_source_and_the_event() -> None:
         accepted_at_ms=1,
         expires_at_ms=2,
     )
-    assert parse_turn_key(turn_key(row)) == (row.source, row.event_id)
+    assert parse_turn_key(turn_key(row)) == (row.source, row.event_id, row.to_agent)

@@ -52,7 +52,7 @@ async def test_failed_and_given_back_turns(node: "LocalNode") -> None:
             assert turn.delivery_count == 2
             await turn.extend(60_000)
             await turn.failed("no idea")
-    row = node.reader.delivery(sent.event_id)
+    row = node.reader.obligations(sent.event_id)[0]
     assert row is not None
     assert (row.outcome, row.error) == (Outcome.FAILED, "no idea")
 

@@ -51,7 +51,7 @@ async def test_waiting_is_shown_and_not_stored(node: "LocalNode") -> None:
         with pytest.raises(Denied):
             await gateway.deliveries(state="lost")
     assert shown == ["waiting_for_owner", "waiting_for_link", "emitted"]
-    row = node.reader.delivery(sent.event_id)
+    row = node.reader.obligations(sent.event_id)[0]
     assert row is not None
     assert (row.state, row.attempt) == ("emitted", 1)
 

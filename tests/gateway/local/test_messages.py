@@ -35,7 +35,7 @@ async def test_a_send_is_on_disk_and_accepted_when_it_is_answered(node: "LocalNo
     assert status == 202
     assert answer["to"] == {"agent": "bob", "node": "vps"}
     assert answer["duplicate"] is False
-    row = node.reader.delivery(answer["eventId"])
+    row = node.reader.obligations(answer["eventId"])[0]
     assert row is not None
     assert row.state is DeliveryState.ACCEPTED
     assert row.thread_id == answer["threadId"]
@@ -156,7 +156,7 @@ async def test_a_reply_ends_the_turn_and_reaches_the_asker(node: "LocalNode") ->
     again = await post(node, "bob", "/v1/reply", {"eventId": event, "text": "yes", "id": "r1"})
     assert (status, answer["to"]) == (202, {"agent": "jen", "node": "vps"})
     assert again == (202, answer | {"duplicate": True})
-    row = node.reader.delivery(event)
+    row = node.reader.obligations(event)[0]
     assert row is not None
     assert row.state in {DeliveryState.REPLIED, DeliveryState.PROCESSED}
     async with node.http("jen") as http:
@@ -175,7 +175,7 @@ async def test_an_ack_ends_a_turn_and_the_same_end_twice_is_no_error(node: "Loca
     assert first == (200, {"eventId": event, "duplicate": False})
     assert again == (200, {"eventId": event, "duplicate": True})
     assert (other[0], other[1]["code"]) == (409, "conflict")
-    row = node.reader.delivery(event)
+    row = node.reader.obligations(event)[0]
     assert row is not None
     assert (row.outcome, row.error) == ("failed", "no disk")
 

@@ -29,7 +29,7 @@ def test_what_is_read_agrees_with_the_rows() -> None:
     assert {event.event_id for _, event in read.deliverable(NodeId("n2"))} == {
         row.event_id for row in rows if row.node == "n2"
     }
-    assert all(disk.received(*event) is not None for event in (*read.accepted, *read.ended))
+    assert all(disk.turns_of(*event) for event in (*read.accepted, *read.ended))
     assert read.hashes[disk.head().seq] == disk.head().hash
     assert reader.cursor(NodeId("n1")) == disk.head()
     assert all(settled(Kind(row.kind), row.state) for row in rows)

@@ -1,0 +1,115 @@
+"""The next attempt: when it is due, where it goes, and what becomes of the one before.
+
+An attempt is written before it is made. One that goes to another node than the one before supersedes it: the
+former node, if it reads both, engages neither; if it had engaged already, both answers are recorded and the
+duplicate is reported.
+"""
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from gateway.engine.letters import bury
+from gateway.engine.limits import DUE_MAX
+from gateway.engine.tick import Tick
+from gateway.routing import Route
+from outbox.delivery import STEPS, Input, is_for_several
+from outbox.envelope import RouteDecision, decode_event
+from outbox.ids import AgentId, NodeId
+from outbox.records import Delivery, DeliveryState
+
+NOT_OWNER = "not_owner"
+
+
+def first_check_ms(tick: Tick, expires_at_ms: int) -> int:
+    """When to look whether an attempt made now was accepted."""
+    return min(expires_at_ms, tick.now.wall_ms + tick.policy.retry.ack_timeout_ms)
+
+
+def scheduled(tick: Tick, row: Delivery) -> Delivery:
+    """The row with the time of its next attempt: later than this tick, since the first may not
+    stand before its end.
+    """
+    delay_ms = max(1, tick.policy.retry.backoff_ms(row.tries, tick.entropy.fraction()))
+    return replace(row, next_at_ms=min(row.expires_at_ms, tick.now.wall_ms + delay_ms))
+
+
+def retry(tick: Tick, row: Delivery) -> None:
+    """Append the next attempt, routed anew; without anybody to route it to it waits, which burns none."""
+    if row.node is not None and tick.policy.retry.exhausted(row.tries):
+        bury(tick, row, Input.EXHAUSTED, "attempts_exhausted")
+        return
+    if is_for_several(row):
+        assert row.node is not None, "what is for several goes to nodes that are known"
+        append(tick, row, row.node, None)
+        return
+    route = route_of(tick, row)
+    if route is None or route.node is None:
+        poll_at_ms = tick.now.wall_ms + tick.policy.retry.cap_ms
+        tick.store.put_delivery(replace(row, next_at_ms=min(row.expires_at_ms, poll_at_ms)))
+    else:
+        append(tick, row, route.node, route.decision())
+
+
+def route_of(tick: Tick, row: Delivery) -> Route | None:
+    """Where the next attempt of an event to one agent goes; not where it was refused, if it can."""
+    refused: frozenset[NodeId] = frozenset()
+    if row.tries > 1 or row.error == NOT_OWNER:
+        known = tick.store.obligations(row.event_id)
+        refused = frozenset(other.node for other in known if other.node and other.error == NOT_OWNER)
+    return tick.route(row.to_agent, prefer=row.node, avoid=refused)
+
+
+def append(tick: Tick, row: Delivery, node: NodeId, decision: RouteDecision | None) -> None:
+    """Put the same event into the outbox once more, for ``node``."""
+    known = tick.store.obligations(row.event_id)
+    first_entry = tick.store.events_about(row.event_id)[0]
+    first = decode_event(first_entry.body)
+    attempt = max(other.attempt for other in known) + 1
+    trace = replace(
+        first.trace,
+        attempt=attempt,
+        first_position=tick.store.first_position(row.event_id),
+        route_decision=decision if decision is not None else first.trace.route_decision,
+    )
+    if node != row.node:
+        tick.store.put_delivery(replace(row, state=STEPS[row.state, Input.REROUTED], next_at_ms=None))
+    there = next((other for other in known if other.node == node), None)
+    seq = tick.emit(replace(first, trace=trace), (node,))
+    tick.store.put_delivery(
+        replace(
+            there or _unanswered(row, node),
+            state=DeliveryState.EMITTED,
+            attempt=attempt,
+            tries=row.tries + (row.node is not None),
+            seq=seq,
+            emitted_at_ms=tick.now.wall_ms,
+            next_at_ms=first_check_ms(tick, row.expires_at_ms),
+        )
+    )
+
+
+def wake(tick: Tick, agent: AgentId, stood_at: Iterable[NodeId | None]) -> None:
+    """The agent has an owner (again): what waits for one at these places is due now."""
+    for node in stood_at:
+        for row in tick.store.unaccepted(agent, node, DUE_MAX):
+            if row.state is DeliveryState.RETRY_PENDING:
+                tick.store.put_delivery(replace(row, next_at_ms=tick.now.wall_ms))
+
+
+def _unanswered(row: Delivery, node: NodeId) -> Delivery:
+    """The same obligation at another node, which has said nothing yet."""
+    return Delivery(
+        event_id=row.event_id,
+        kind=row.kind,
+        from_agent=row.from_agent,
+        to_agent=row.to_agent,
+        node=node,
+        state=row.state,
+        seq=row.seq,
+        thread_id=row.thread_id,
+        emitted_at_ms=row.emitted_at_ms,
+        created_at_ms=row.created_at_ms,
+        expires_at_ms=row.expires_at_ms,
+        next_at_ms=row.next_at_ms,
+    )

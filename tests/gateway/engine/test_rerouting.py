@@ -1,0 +1,209 @@
+"""An owner that stays away: its fallback gets the event, and nobody engages it twice unseen."""
+
+from typing import Any
+
+import pytest
+
+from gateway.engine import rerouting
+from gateway.engine.effects import Handed
+from gateway.engine.inputs import LinkUp, Send, SetAgent, StreamHead
+from outbox.kinds import Kind
+from outbox.records import DeliveryState, TurnState
+
+GRACE_MS = 60_000
+
+
+@pytest.fixture
+def guarded(make_world: Any) -> Any:
+    """``bob`` lives at ``b`` and names ``c``, which stands in for him; ``ann`` writes from ``a``."""
+    world = make_world("a", "b", "c")
+    world.live("a", "ann")
+    world.live("b", "bob", fallback=("c",), grace_ms=GRACE_MS)
+    world.stand_in("c", "bob", "b")
+    return world
+
+
+def go(world: Any, *nodes: str) -> None:
+    """Nobody hears of these nodes any more."""
+    world.absent = set(nodes)
+    world.see("a")
+
+
+def states(world: Any, event: str) -> dict[str | None, str]:
+    return {row.node: str(row.state) for row in world.store("a").obligations(event)}
+
+
+def test_past_the_grace_the_next_attempt_goes_to_the_fallback(guarded: Any) -> None:
+    event = guarded.sent("a", "ann", "bob")
+    go(guarded, "b")
+    while len(states(guarded, event)) == 1:
+        guarded.wake("a")
+    assert states(guarded, event) == {"b": "superseded", "c": "emitted"}
+    first, second = guarded.said("a", Kind.MESSAGE)
+    assert (second.event_id, second.trace.attempt) == (first.event_id, 2)
+    assert second.trace.route_decision.reason == "fallback"
+    assert guarded.mono_ms >= 5_000 + GRACE_MS
+    guarded.pull("c", "a")
+    (hand,) = guarded.listen("c", "bob")
+    guarded.reply("c", "bob", hand.event_id, lease_id=hand.lease_id)
+    guarded.pull("a", "c")
+    assert states(guarded, event)["c"] == "replied"
+    assert guarded.incidents("a") == []
+
+
+def test_what_is_sent_during_a_long_absence_goes_to_the_fallback_at_once(guarded: Any) -> None:
+    go(guarded, "b")
+    guarded.advance(GRACE_MS)
+    answer = guarded.send("a", "ann", "bob")
+    assert answer.node == "c"
+    guarded.pull("c", "a")
+    assert guarded.acks("c", answer.event_id) == ["accepted"]
+
+
+def test_within_the_grace_or_accepted_it_stays_with_the_owner(guarded: Any) -> None:
+    event = guarded.sent("a", "ann", "bob")
+    guarded.pull("b", "a")
+    guarded.pull("a", "b")
+    go(guarded, "b")
+    other = guarded.sent("a", "ann", "bob")
+    guarded.advance(GRACE_MS - 1)
+    guarded.tick("a")
+    guarded.absent = set()
+    guarded.see("a")
+    guarded.advance(GRACE_MS)
+    guarded.tick("a")
+    assert (states(guarded, event), states(guarded, other)) == ({"b": "accepted"}, {"b": "emitted"})
+
+
+def test_without_a_fallback_that_is_there_it_waits_for_the_owner(guarded: Any) -> None:
+    event = guarded.sent("a", "ann", "bob")
+    go(guarded, "b", "c")
+    guarded.advance(2 * GRACE_MS)
+    guarded.tick("a")
+    assert states(guarded, event) == {"b": "emitted"}
+    go(guarded, "b")
+    assert states(guarded, event) == {"b": "superseded", "c": "emitted"}
+
+
+def test_an_owner_that_returns_and_reads_both_attempts_engages_neither(guarded: Any, only: Any) -> None:
+    event = guarded.sent("a", "ann", "bob")
+    go(guarded, "b")
+    guarded.advance(GRACE_MS)
+    guarded.tick("a")
+    guarded.listen("b", "bob")
+    head = guarded.store("a").head()
+    guarded.tick("b", LinkUp("a", (StreamHead("a", head.epoch, head.seq),)))
+    effects = [e for page in guarded.pages("b", "a", 1) for e in _read(guarded, page)]
+    assert only(effects, Handed) == []
+    assert guarded.row("b", event).state is TurnState.DONE
+    assert guarded.acks("b", event) == ["accepted", "refused: superseded"]
+    guarded.meet()
+    assert states(guarded, event) == {"b": "superseded", "c": "accepted"}
+    assert guarded.incidents("a") == []
+
+
+def _read(world: Any, page: Any) -> Any:
+    from gateway.engine.inputs import PageRead
+
+    return world.tick("b", PageRead("a", page))
+
+
+def test_two_that_engaged_it_are_reported(guarded: Any) -> None:
+    event = guarded.sent("a", "ann", "bob")
+    guarded.pull("b", "a")
+    (hand,) = guarded.listen("b", "bob")
+    go(guarded, "b")
+    guarded.advance(GRACE_MS)
+    guarded.tick("a")
+    guarded.settle("b", "bob", event, lease_id=hand.lease_id)
+    guarded.pull("c", "a")
+    (there,) = guarded.listen("c", "bob")
+    guarded.settle("c", "bob", event, lease_id=there.lease_id)
+    guarded.meet()
+    assert guarded.incidents("a") == [("duplicate_engagement", event)]
+    assert states(guarded, event) == {"b": "superseded", "c": "processed"}
+    first, second = guarded.store("a").obligations(event)
+    assert first.engaged_at_ms is not None
+    assert (first.outcome, second.outcome) == ("ok", "ok")
+
+
+def test_a_fallback_that_does_not_answer_for_the_agent_is_not_asked_again(make_world: Any) -> None:
+    world = make_world("a", "b", "c")
+    world.live("a", "ann")
+    world.live("b", "bob", fallback=("c",), grace_ms=0)
+    event = world.sent("a", "ann", "bob")
+    go(world, "b")
+    world.tick("a")
+    world.pull("c", "a")
+    world.pull("a", "c")
+    assert world.acks("c", event) == ["refused: not_owner"]
+    while states(world, event)["b"] != "emitted":
+        world.wake("a")
+    assert states(world, event) == {"b": "emitted", "c": "superseded"}
+    go(world, "b")
+    world.advance(GRACE_MS)
+    world.tick("a")
+    assert states(world, event)["b"] == "emitted"
+
+
+def test_a_fallback_engages_only_what_was_sent_on_to_it(guarded: Any, stranger: Any) -> None:
+    guarded.own("eve", "x")
+    guarded.see()
+    guarded.tick("c", stranger.says(stranger.event(), to=("c",)))
+    (ack,) = guarded.said("c", Kind.ACK)
+    assert guarded.acks("c", ack.corr_id) == ["refused: not_owner"]
+    guarded.own("bob", "b")
+    guarded.see("c")
+    go(guarded, "b")
+    guarded.advance(GRACE_MS)
+    event = guarded.sent("a", "ann", "bob")
+    guarded.pull("c", "a")
+    assert guarded.acks("c", event) == []
+
+
+def test_an_answer_goes_back_to_the_node_that_asked(guarded: Any) -> None:
+    question = guarded.sent("c", "bob", "ann")
+    guarded.pull("a", "c")
+    assert guarded.row("a", question).state is TurnState.QUEUED, "a fallback may speak for the agent"
+    (hand,) = guarded.listen("a", "ann")
+    answer = guarded.reply("a", "ann", question, lease_id=hand.lease_id)
+    assert answer.node == "c"
+    guarded.pull("c", "a")
+    assert guarded.acks("c", answer.event_id) == ["accepted"]
+
+
+def test_a_policy_can_be_changed_where_the_agent_lives(guarded: Any) -> None:
+    changed = guarded.ask("b", SetAgent(70, "bob", grace_ms=5, groups=("ops",)))
+    assert (changed.fallback, changed.grace_ms, changed.groups) == (("c",), 5, ("ops",))
+    changed = guarded.ask("b", SetAgent(71, "bob", fallback=()))
+    assert (changed.fallback, changed.groups) == ((), ("ops",))
+    assert guarded.ask("c", SetAgent(72, "bob", grace_ms=5)).code == "not_found"
+
+
+@pytest.mark.parametrize(("agent", "owner", "code"), [("bob", "a", "not_found"), ("ann", "a", "not_found")])
+def test_a_node_stands_in_only_for_whom_names_it(guarded: Any, agent: str, owner: str, code: str) -> None:
+    guarded.leave("c", "bob")
+    assert guarded.stand_in("c", agent, owner).code == code
+
+
+def test_a_long_queue_is_sent_on_in_pieces(guarded: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rerouting, "DUE_MAX", 2)
+    events = [guarded.sent("a", "ann", "bob") for _ in range(5)]
+    go(guarded, "b")
+    guarded.advance(GRACE_MS)
+    guarded.tick("a")
+    assert sum(len(states(guarded, event)) == 2 for event in events) == 2
+    guarded.wake("a")
+    guarded.wake("a")
+    assert all(states(guarded, event) == {"b": "superseded", "c": "emitted"} for event in events)
+
+
+def test_an_absence_never_uses_up_the_last_attempt(guarded: Any) -> None:
+    event = guarded.sent("a", "ann", "bob")
+    for absent in ("b", "c", "b", "c", "b"):
+        go(guarded, absent)
+        guarded.advance(GRACE_MS)
+        guarded.tick("a", Send(req=1, agent="ann", to="ann", payload=b"1"))
+    rows = guarded.store("a").obligations(event)
+    assert max(row.tries for row in rows) == guarded.policy.retry.attempts_max
+    assert DeliveryState.DEAD_LETTER not in {row.state for row in rows}
