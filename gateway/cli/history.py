@@ -102,6 +102,7 @@ def verify(context: click.Context, *, as_json: bool) -> None:
     key = node_key(home)
     reader = JournalReader.open(home.journal)
     try:
+        node = reader.identity().node
         with click.progressbar(
             length=reader.head().seq, label="verifying", file=sys.stderr, hidden=not sys.stderr.isatty()
         ) as bar:
@@ -109,11 +110,9 @@ def verify(context: click.Context, *, as_json: bool) -> None:
     finally:
         reader.close()
     if as_json:
-        emit_json(
-            {"node": reader.identity().node, "epoch": head.epoch, "seq": head.seq, "hash": head.hash.hex()}
-        )
+        emit_json({"node": node, "epoch": head.epoch, "seq": head.seq, "hash": head.hash.hex()})
     else:
-        click.echo(f"{head.seq} entries of {reader.identity().node} hold together; head {head.hash.hex()}")
+        click.echo(f"{head.seq} entries of {node} hold together; head {head.hash.hex()}")
 
 
 @click.group()
