@@ -56,9 +56,9 @@ async def test_two_gateways_read_each_other(pair: Mesh) -> None:
     a, b = pair.gateways["a"], pair.gateways["b"]
     sent = await a.send("ann", "bob")
     async with pair.linked("a", "b"):
-        await until(lambda: a.store.delivery(sent.event_id).accepted_at_ms is not None)
+        await until(lambda: a.store.obligations(sent.event_id)[0].accepted_at_ms is not None)
         again = await b.send("bob", "ann")
-        await until(lambda: b.store.delivery(again.event_id).accepted_at_ms is not None)
+        await until(lambda: b.store.obligations(again.event_id)[0].accepted_at_ms is not None)
     assert b.store.cursor(A) == a.store.head()
     assert a.store.cursor(B) == b.store.head()
 

@@ -139,8 +139,7 @@ async def test_what_is_enqueued_on_a_socket_is_the_sockets_agents(node: "LocalNo
     async with subscribed(node, "jen") as socket:
         sent = await ask(socket, enqueue={"to": "bob", "text": "hi"})
         assert (sent["ok"], sent["to"], sent["duplicate"]) == ("r", {"agent": "bob", "node": "vps"}, False)
-        row = node.reader.delivery(sent["eventId"])
-        assert row is not None
+        (row,) = node.reader.obligations(sent["eventId"])
         assert row.from_agent == "jen"
         refused = await ask(socket, enqueue={"to": "bobb", "text": "hi"})
         assert (refused["error"]["code"], refused["error"]["reqId"]) == ("unknown_recipient", "r")
