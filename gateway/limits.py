@@ -6,6 +6,13 @@ QUEUE_INPUTS_MAX = 10_000
 TICK_INPUTS_MAX = 256
 """Inputs of one tick: the loop is held for about ten milliseconds, and an fsync is shared by as many."""
 
+GATHER_QUIET_TURNS = 3
+"""Turns of the loop in which nothing came, before a tick: what is read in one is an input two turns later.
+A turn takes some microseconds, a commit at least a hundred."""
+
+GATHER_TURNS_MAX = 50
+"""A loop that brings something in every turn is not waited for longer."""
+
 GC_NEW_OBJECTS = 20_000
 GC_GENERATIONS = 50
 """Objects that are made between two collections of the youngest, and how many of those make one of the next

@@ -5,7 +5,6 @@ depends on a commit leaves before it.
 """
 
 import asyncio
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Protocol
@@ -30,9 +29,10 @@ from gateway.engine.effects import (
     StreamBroken,
 )
 from gateway.engine.inputs import Input, Now, PageRead, Request, ViewChanged
-from gateway.errors import Busy, Denied
+from gateway.errors import Denied
 from gateway.feed import Feed
-from gateway.limits import QUEUE_INPUTS_MAX, STORAGE_PAUSE_S, TICK_INPUTS_MAX
+from gateway.intake import Intake
+from gateway.limits import STORAGE_PAUSE_S
 from outbox.errors import StorageFull
 from outbox.ids import NodeId
 from outbox.store import Store
@@ -86,12 +86,9 @@ class Runtime:
         self._journal = journal
         self._make_engine = make_engine
         self._clock = clock
-        self._inputs: deque[Input] = deque()
+        self._intake = Intake()
         self._waiting: dict[int, OnAnswer] = {}
         self._last_req = 0
-        self._work = asyncio.Event()
-        self._space = asyncio.Event()
-        self._space.set()
         self.view = view
         self.storage_full = False
         self.outlets: Outlets | None = None
@@ -111,10 +108,9 @@ class Runtime:
 
         Raises Busy when too much waits. The answer may be Refused: ``check`` says so.
         """
-        if len(self._inputs) >= QUEUE_INPUTS_MAX:
-            raise Busy("too many requests wait for the disk", hint="try again in a moment")
+        self._intake.need_room()
         self._waiting[request.req] = on_answer
-        self._put(request)
+        self._intake.put(request)
 
     async def ask(self, request: Request) -> Answer:
         """Put a request into the next tick and wait until its answer is on disk.
@@ -130,8 +126,7 @@ class Runtime:
 
         Raises Busy when there is no room for all of them: then none was put.
         """
-        if len(self._inputs) + len(requests) > QUEUE_INPUTS_MAX:
-            raise Busy("too many requests wait for the disk", hint="try again in a moment")
+        self._intake.need_room(len(requests))
         loop = asyncio.get_running_loop()
         futures: list[asyncio.Future[Answer]] = [loop.create_future() for _ in requests]
         for request, future in zip(requests, futures, strict=True):
@@ -140,23 +135,17 @@ class Runtime:
 
     async def tell(self, item: Input) -> None:
         """Put an input into the next tick; waits while the queue is full, so that links stop reading."""
-        while len(self._inputs) >= QUEUE_INPUTS_MAX:
-            self._space.clear()
-            await self._space.wait()
-        self._put(item)
+        await self._intake.room()
+        self._intake.put(item)
 
     def tell_now(self, item: Input) -> None:
         """The same for inputs of the process itself, which never wait (a socket closed, the view changed)."""
-        self._put(item)
+        self._intake.put(item)
 
     def see(self, view: View) -> None:
         """The state room changed."""
         self.view = view
-        self._put(ViewChanged(view))
-
-    def _put(self, item: Input) -> None:
-        self._inputs.append(item)
-        self._work.set()
+        self._intake.put(ViewChanged(view))
 
     # --- the loop
 
@@ -164,27 +153,16 @@ class Runtime:
         """Tick for ever. Raises StorageFailed when the disk can no longer be trusted."""
         while True:
             await self._until_due()
-            if self._tick(self._take()):
-                await asyncio.sleep(0)
-            else:
+            await self._intake.gather()
+            if not self._tick(self._intake.take()):
                 await asyncio.sleep(STORAGE_PAUSE_S)
 
     async def _until_due(self) -> None:
-        if self._inputs:
-            return
-        self._work.clear()
-        wake_ms = self._engine.next_wake_ms(self._now())
-        timeout = None if wake_ms is None else max(0.0, (wake_ms - self._clock.mono_ms()) / 1000)
-        try:
-            async with asyncio.timeout(timeout):
-                await self._work.wait()
-        except TimeoutError:
-            pass
-
-    def _take(self) -> list[Input]:
-        batch = [self._inputs.popleft() for _ in range(min(len(self._inputs), TICK_INPUTS_MAX))]
-        self._space.set()
-        return batch
+        if not self._intake:
+            wake_ms = self._engine.next_wake_ms(self._now())
+            await self._intake.wait(
+                None if wake_ms is None else max(0.0, (wake_ms - self._clock.mono_ms()) / 1000)
+            )
 
     def _tick(self, batch: list[Input]) -> bool:
         """One transaction; False when the disk refused it and every request in it was told so."""
@@ -243,10 +221,7 @@ class Runtime:
         self._rebuild()
         refused = {item.node for item in batch if isinstance(item, PageRead)}
         # What follows a page that was not kept would leave a hole; all of it is asked for again.
-        waiting, self._inputs = self._inputs, deque()
-        for item in waiting:
-            dropped = isinstance(item, PageRead) and item.node in refused
-            (batch if dropped else self._inputs).append(item)
+        batch += self._intake.withdraw(lambda item: isinstance(item, PageRead) and item.node in refused)
         for item in batch:
             if isinstance(item, PageRead):
                 self._perform([_broken(item, error.code, str(error))])
