@@ -107,6 +107,7 @@ def verify(context: click.Context, *, as_json: bool) -> None:
             length=reader.head().seq, label="verifying", file=sys.stderr, hidden=not sys.stderr.isatty()
         ) as bar:
             head = reader.verify(key.public.verify, None, lambda seq, _: bar.update(seq - bar.pos))
+        node = reader.identity().node
     finally:
         reader.close()
     if as_json:
