@@ -106,6 +106,20 @@ class Signal(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw
     """``incident``, ``status_request``, ``stream_epoch`` …"""
     ref: EventId | None = None
     detail: str = ""
+    incident: "IncidentNotice | None" = None
+    """Of ``incident``."""
+
+
+class IncidentNotice(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True):
+    """What a report found, told to the mesh by the agent that watches over it."""
+
+    id: str
+    """The same for every report that finds it."""
+    name: str = msgspec.field(name="class")
+    severity: str
+    opened_at: str | None = None
+    closed_at: str | None = None
+    """It is over, or it turned out that there was none."""
 
 
 _event = msgspec.json.Decoder(Event)

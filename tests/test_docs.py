@@ -18,7 +18,7 @@ from outbox.errors import CallerError, MeshError, PeerError, WorldError
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 PROTOCOL = ROOT / "docs" / "PROTOCOL.md"
-RECORDS = ["Event", "Trace", "RouteDecision", "Ack", "DeadLetter", "Signal", "Header"]
+RECORDS = ["Event", "Trace", "RouteDecision", "Ack", "DeadLetter", "Signal", "IncidentNotice", "Header"]
 
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _MAKE = re.compile(r"\bmake ([a-z][a-z-]*)")

@@ -42,6 +42,14 @@ class EnqueuedAnswer(msgspec.Struct, frozen=True):
     results: list[SentAnswer | RefusedAnswer]
 
 
+class ToldAnswer(msgspec.Struct, frozen=True, rename="camel"):
+    """The signal is on disk, for every node to read."""
+
+    event_id: EventId
+    duplicate: bool
+    """It had been told before: nothing was appended."""
+
+
 class SettledAnswer(msgspec.Struct, frozen=True, rename="camel"):
     """The turn's end (or return) is on disk."""
 

@@ -2,12 +2,16 @@
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from gateway.cli.homes import current_home, home_of, node_key
 from gateway.cli.options import as_json, duration, moment
 from gateway.cli.output import emit_json, note
+
+if TYPE_CHECKING:
+    from spark.summary import IncidentLine
 
 _LAKE = click.option(
     "--lake", type=click.Path(path_type=Path, file_okay=False), required=True, help="Directory of events."
@@ -75,6 +79,16 @@ def collect(context: click.Context, *, lake: Path, homes: tuple[Path, ...], as_j
     help="Where Spark runs: local[N], spark://host:7077, k8s://…, sc://host (Spark Connect).",
 )
 @click.option("--conf", multiple=True, metavar="KEY=VALUE", help="A setting of Spark; repeatable.")
+@click.option(
+    "--emit", "emits", is_flag=True, help="Tell the mesh of the incidents, each once, by the running gateway."
+)
+@click.option(
+    "--emit-as",
+    default="sla-monitor",
+    show_default=True,
+    metavar="AGENT",
+    help="The agent of this node that tells; add it first.",
+)
 @as_json
 @click.pass_context
 def report(
@@ -88,6 +102,8 @@ def report(
     slo: Path | None,
     master: str,
     conf: tuple[str, ...],
+    emits: bool,
+    emit_as: str,
     as_json: bool,
 ) -> None:
     """Judge every delivery in the lake: incidents, latencies, an HTML report. Needs Spark and Java."""
@@ -100,7 +116,6 @@ def report(
     from spark.sla import DEFAULTS
     from spark.slofile import read_objectives
 
-    del context
     thresholds = {
         kind: replace(
             promised,
@@ -120,11 +135,22 @@ def report(
         master=master,
         settings=parse_settings(conf),
     )
+    if emits:
+        _emit(context, emit_as, summary.incidents)
     if as_json:
         emit_json(summary)
         return
     click.echo(out / "report.html")
     note(f"{summary.open_incidents} open incidents; tables and incidents.json are in {out}")
+
+
+def _emit(context: click.Context, agent: str, incidents: "tuple[IncidentLine, ...]") -> None:
+    import asyncio
+
+    from gateway.cli.emission import emit
+
+    told = asyncio.run(emit(current_home(context), agent, incidents))
+    note(f"{told.opened} incidents were told to the mesh, {told.closed} as over")
 
 
 def _show_progress(what: str, done: int, total: int) -> None:

@@ -12,7 +12,7 @@ from typing import Literal, TypeVar
 import msgspec
 from websockets.exceptions import ConnectionClosed
 
-from gateway.api.answers import ExtendedAnswer, SentAnswer, SettledAnswer
+from gateway.api.answers import ExtendedAnswer, SentAnswer, SettledAnswer, ToldAnswer
 from gateway.api.frames import ItemFrame, ServerFrame
 from gateway.api.rows import InboxAnswer, InboxRow
 from gateway.api.trace import EventTrace
@@ -111,6 +111,33 @@ class AgentClient:
             "id": id if id is not None else self._new_id(),
         }
         return _sent(await self._insist(frame, within_s))
+
+    async def tell_incident(
+        self,
+        incident_id: str,
+        name: str,
+        severity: str,
+        *,
+        opened_at: str | None = None,
+        closed_at: str | None = None,
+        ref: str | None = None,
+        detail: str = "",
+    ) -> ToldAnswer:
+        """Tell every node of an incident that a report found, or with ``closed_at`` that it is over.
+
+        Each is told once, however often it is asked for: so it may be repeated, after a crash as well.
+        """
+        body = {
+            "agent": self.name,
+            "id": incident_id,
+            "class": name,
+            "severity": severity,
+            "openedAt": opened_at,
+            "closedAt": closed_at,
+            "ref": ref,
+            "detail": detail,
+        }
+        return await self._wire.post("/v1/incidents", ToldAnswer, body)
 
     async def ack(
         self,

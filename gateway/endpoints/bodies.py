@@ -68,6 +68,19 @@ class EnqueueBatchBody(_Body, frozen=True):
     agent: str | None = None
 
 
+class IncidentBody(_Body, frozen=True):
+    """``POST /v1/incidents``: a report found it, or found that it is over."""
+
+    id: str
+    name: str = msgspec.field(name="class")
+    severity: Literal["critical", "major", "minor"]
+    opened_at: str | None = None
+    closed_at: str | None = None
+    ref: str | None = None
+    detail: ErrorText = ""
+    agent: str | None = None
+
+
 class ReplyBody(_Body, frozen=True):
     """``POST /v1/reply``: a payload, or just a text."""
 

@@ -21,6 +21,7 @@ path                          method     who     answers
 ``/v1/invites``               POST       admin   201 ``{inviteId, joinCode, expiresAt}``
 ``/v1/invites/{id}``          DELETE     admin   204
 ``/v1/incidents``             GET        admin   rows
+``/v1/incidents``             POST       agent   202 told
 ``/v1/outbox``                GET        admin   ``{entries, next, head}``
 ``/livez``, ``/readyz``       GET        anyone  200, or 503
 ============================  =========  ======  ====================================================

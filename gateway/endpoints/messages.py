@@ -1,16 +1,24 @@
-"""HTTP routes by which agents speak: enqueue, reply, ack, nack, extend."""
+"""HTTP routes by which agents speak: enqueue, reply, ack, nack, extend, incidents that they found."""
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from gateway.api.answers import EnqueuedAnswer, ExtendedAnswer, RefusedAnswer, SentAnswer, SettledAnswer
+from gateway.api.answers import (
+    EnqueuedAnswer,
+    ExtendedAnswer,
+    RefusedAnswer,
+    SentAnswer,
+    SettledAnswer,
+    ToldAnswer,
+)
 from gateway.endpoints.actors import acting_agent
 from gateway.endpoints.answers import json, sent_answer
 from gateway.endpoints.bodies import (
     AckBody,
     EnqueueBatchBody,
     ExtendBody,
+    IncidentBody,
     MessageBody,
     NackBody,
     NoQuery,
@@ -21,8 +29,8 @@ from gateway.endpoints.desk import LocalDesk
 from gateway.endpoints.frames import error_record
 from gateway.endpoints.guard import principal_of
 from gateway.endpoints.reading import body_of, json_of, query_of
-from gateway.endpoints.requests import extend_of, nack_of, reply_of, send_of, settle_of
-from gateway.engine.effects import Answer, Extended, Sent, Settled
+from gateway.endpoints.requests import extend_of, incident_of, nack_of, reply_of, send_of, settle_of
+from gateway.engine.effects import Answer, Extended, Sent, Settled, Told
 from gateway.engine.inputs import Nack, Send, Settle
 from gateway.runtime import check
 from outbox.errors import MeshError
@@ -41,6 +49,7 @@ class MessageRoutes:
         return [
             Route("/v1/enqueue", self.enqueue, methods=["POST"]),
             Route("/v1/reply", self.reply, methods=["POST"]),
+            Route("/v1/incidents", self.incident, methods=["POST"]),
             Route("/v1/ack", self.ack, methods=["POST"]),
             Route("/v1/nack", self.nack, methods=["POST"]),
             Route("/v1/extend", self.extend, methods=["POST"]),
@@ -75,6 +84,15 @@ class MessageRoutes:
         sent = await self._runtime.ask(question)
         assert isinstance(sent, Sent)
         return json(sent_answer(sent), 202)
+
+    async def incident(self, request: Request) -> Response:
+        """Tell every node of an incident that a report found, or of its end: 202, it is in the outbox."""
+        query_of(request, NoQuery)
+        body = await body_of(request, IncidentBody)
+        agent = acting_agent(self._desk, principal_of(request), body.agent)
+        told = await self._runtime.ask(incident_of(self._runtime.req(), agent, body))
+        assert isinstance(told, Told)
+        return json(ToldAnswer(told.event_id, told.duplicate), 202)
 
     async def ack(self, request: Request) -> Response:
         """End a turn, well or badly."""

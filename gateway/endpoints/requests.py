@@ -4,9 +4,10 @@ from typing import Literal
 
 import msgspec
 
-from gateway.endpoints.bodies import EnvelopeBody, MessageBody, text_payload
+from gateway.endpoints.bodies import EnvelopeBody, IncidentBody, MessageBody, text_payload
 from gateway.endpoints.errors import BadRequest
-from gateway.engine.inputs import Extend, Nack, Reply, Send, Settle
+from gateway.engine.inputs import Extend, Nack, Reply, Send, Settle, TellIncident
+from outbox.envelope import IncidentNotice
 from outbox.ids import AgentId, event_id
 from outbox.kinds import Outcome
 
@@ -27,6 +28,19 @@ def send_of(req: int, agent: AgentId, body: MessageBody) -> Send:
         expires_in_ms=envelope.expires_in_ms,
         priority=envelope.priority,
     )
+
+
+def incident_of(req: int, agent: AgentId, body: IncidentBody) -> TellIncident:
+    """Raises InvalidId."""
+    notice = IncidentNotice(
+        id=body.id,
+        name=body.name,
+        severity=body.severity,
+        opened_at=body.opened_at,
+        closed_at=body.closed_at,
+    )
+    ref = event_id(body.ref) if body.ref is not None else None
+    return TellIncident(req=req, agent=agent, notice=notice, ref=ref, detail=body.detail)
 
 
 def reply_of(

@@ -22,6 +22,15 @@ class Sent(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
     """The idempotency key had been used for the same request: nothing was appended."""
 
 
+class Told(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
+    """The signal is in the own outbox, for every node to read."""
+
+    req: int
+    event_id: EventId
+    duplicate: bool
+    """It had been told before: nothing was appended."""
+
+
 class Settled(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
     """The turn's end (or return) is on disk."""
 
@@ -174,5 +183,7 @@ class IncidentChanged(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
     detail: str
 
 
-Answer = Sent | Settled | Extended | Subscribed | AgentChanged | Ticketed | Admitted | Invited | Refused
+Answer = (
+    Sent | Told | Settled | Extended | Subscribed | AgentChanged | Ticketed | Admitted | Invited | Refused
+)
 Effect = Answer | Handed | Appended | CopyChanged | CursorMoved | CaughtUp | StreamBroken | IncidentChanged

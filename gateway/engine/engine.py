@@ -9,7 +9,7 @@ from typing import Protocol
 
 from gateway.courier.courier import Courier
 from gateway.courier.limits import CourierLimits
-from gateway.engine import answers, attempts, receiver, rerouting, sender, streams, timers
+from gateway.engine import answers, attempts, receiver, rerouting, sender, signals, streams, timers
 from gateway.engine.absences import Absences
 from gateway.engine.effects import Answer, CaughtUp, Effect, Refused, agent_changed
 from gateway.engine.inputs import (
@@ -37,6 +37,7 @@ from gateway.engine.inputs import (
     StreamFlows,
     StreamStalled,
     Subscribe,
+    TellIncident,
     Unsubscribe,
     Upgrade,
     ViewChanged,
@@ -161,7 +162,7 @@ class Engine:
 
     def _request(self, tick: Tick, item: Request) -> Answer | None:
         match item:
-            case Send() | Reply():
+            case Send() | Reply() | TellIncident():
                 return self._compose(tick, item)
             case Settle() | Nack() | Extend() | Subscribe() | Grant():
                 return self._turn(tick, item)
@@ -185,10 +186,12 @@ class Engine:
                 self._turns.grant(item.subscriber, item.credit)
         return None
 
-    def _compose(self, tick: Tick, item: Send | Reply) -> Answer:
+    def _compose(self, tick: Tick, item: Send | Reply | TellIncident) -> Answer:
         author = self._residents.get(item.agent)
         if isinstance(item, Send):
             return sender.send(tick, item, author.owner_epoch)
+        if isinstance(item, TellIncident):
+            return signals.tell_incident(tick, item, author.owner_epoch)
         return answers.reply(tick, self._turns, item, author.owner_epoch)
 
     def _change_agent(self, tick: Tick, item: AddAgent | SetAgent | RemoveAgent) -> Answer:

@@ -6,6 +6,7 @@
 import msgspec
 
 from outbox.chain import Excerpt
+from outbox.envelope import IncidentNotice
 from outbox.ids import AgentId, Epoch, EventId, NodeId, Seq
 from outbox.kinds import Outcome
 from stateroom.view import View
@@ -37,6 +38,17 @@ class Reply(msgspec.Struct, frozen=True, tag=True, tag_field="t", kw_only=True):
     """The lease of the turn; may be left out when nobody else holds it."""
     type: str | None = None
     idempotency_key: str | None = None
+
+
+class TellIncident(msgspec.Struct, frozen=True, tag=True, tag_field="t", kw_only=True):
+    """An agent tells every node of an incident, or of its end; once, however often it asks. Answer: Told."""
+
+    req: int
+    agent: AgentId
+    notice: IncidentNotice
+    ref: EventId | None = None
+    """The message that it is about."""
+    detail: str = ""
 
 
 class Settle(msgspec.Struct, frozen=True, tag=True, tag_field="t", kw_only=True):
@@ -245,6 +257,7 @@ class RevokeInvite(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
 
 Input = (
     Send
+    | TellIncident
     | Reply
     | Settle
     | Nack
@@ -272,6 +285,7 @@ Input = (
 
 Request = (
     Send
+    | TellIncident
     | Reply
     | Settle
     | Nack

@@ -6,7 +6,7 @@ cursor. So ``accepted`` is never seen before its row is on disk. Following the s
 
 from contextlib import suppress
 
-from gateway.engine import acks
+from gateway.engine import acks, signals
 from gateway.engine.deliveries import on_ack, on_reply
 from gateway.engine.residents import Residents
 from gateway.engine.tick import Arrived, Place, Tick
@@ -159,10 +159,20 @@ def _check_ref(event: Event, ref: EventId) -> None:
 
 def _signal(tick: Tick, arrived: Arrived) -> None:
     signal = decode_payload(arrived.event, Signal)
+    if signal.incident is not None and signal.signal == signals.INCIDENT:
+        _incident(tick, arrived, signal)
     if signal.signal != "status_request" or signal.ref is None:
         return
     for row in tick.store.turns_of(arrived.source, event_id(signal.ref)):
         acks.repeat(tick, row)
+
+
+def _incident(tick: Tick, arrived: Arrived, signal: Signal) -> None:
+    agent = arrived.event.source_agent_id
+    if agent is None or _standing(tick, arrived, agent) is Standing.FOREIGN:
+        _quarantine_arrived(tick, arrived, f"{agent} is not owned by {arrived.source}")
+    else:
+        signals.hear_incident(tick, arrived.source, signal)
 
 
 def _quarantine_arrived(tick: Tick, arrived: Arrived, reason: str) -> None:

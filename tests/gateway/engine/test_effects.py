@@ -24,6 +24,7 @@ from gateway.engine.effects import (
     StreamBroken,
     Subscribed,
     Ticketed,
+    Told,
 )
 from outbox.chain import Checkpoint, Entry, Head, Page
 from outbox.ids import Epoch, EventId
@@ -47,6 +48,7 @@ COPY = Copy(
 )
 SAMPLES = [
     Sent(1, EVENT, "thread", "bob", None, duplicate=True),
+    Told(10, EVENT, duplicate=True),
     Settled(2, EVENT, duplicate=False),
     Extended(3, EVENT, 30_000),
     Subscribed(4, "s"),

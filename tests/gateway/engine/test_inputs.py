@@ -31,11 +31,13 @@ from gateway.engine.inputs import (
     StreamHead,
     StreamStalled,
     Subscribe,
+    TellIncident,
     Unsubscribe,
     Upgrade,
     ViewChanged,
 )
 from outbox.chain import Checkpoint, Entry, Excerpt, Stub
+from outbox.envelope import IncidentNotice
 from outbox.ids import Epoch, EventId
 from outbox.kinds import Outcome
 from stateroom.view import CursorsView, NodeView, OwnerView, View
@@ -57,6 +59,9 @@ VIEW = View(
 SAMPLES = [
     Reply(req=2, agent="ann", event_id=EVENT, payload=msgspec.Raw(b'{"a": [1.50, "\xc3\xa9"]}'), type="t"),
     Send(req=1, agent="ann", to="bob", payload=msgspec.Raw(b'{"type": 1}'), type="t", expires_in_ms=5),
+    TellIncident(
+        req=15, agent="ann", notice=IncidentNotice(id="i", name="fork", severity="major"), ref=EVENT
+    ),
     Settle(req=3, agent="ann", event_id=EVENT, outcome=Outcome.FAILED, error="no"),
     Nack(req=4, agent="ann", event_id=EVENT, lease_id="l", delay_ms=5),
     Extend(req=5, agent="ann", event_id=EVENT, lease_id="l", lease_ms=5),

@@ -51,6 +51,29 @@ async def test_the_same_id_and_request_sends_once_and_another_request_conflicts(
     assert node.reader.count_received() == {TurnState.QUEUED: 1}
 
 
+async def test_an_incident_is_told_once_and_opens_here_as_well(node: "LocalNode") -> None:
+    body = {"id": "fork:x", "class": "fork", "severity": "critical", "openedAt": "2026-11-27T12:00:00Z"}
+    first = await post(node, "jen", "/v1/incidents", body | {"detail": "two heads"})
+    again = await post(node, "jen", "/v1/incidents", body)
+    assert first[0] == 202
+    assert again == (202, first[1] | {"duplicate": True})
+    (row,) = [row for row in node.reader.incidents(open_only=True) if row.kind == "reported"]
+    assert (row.subject, row.detail) == ("vps/fork:x", "critical fork: two heads")
+    async with node.client() as operator:
+        told = await operator.agent("jen").tell_incident(
+            "fork:x", "fork", "critical", closed_at="2026-11-27T13:00:00Z"
+        )
+    assert not told.duplicate
+    assert not [row for row in node.reader.incidents(open_only=True) if row.kind == "reported"]
+
+
+async def test_an_incident_that_is_not_one_is_refused(node: "LocalNode") -> None:
+    good = {"id": "x", "class": "fork", "severity": "critical"}
+    for bad in ({"severity": "fatal"}, {"id": ""}, {"ref": "evt"}, {"openedAt": "now"}, {"klass": "fork"}):
+        status, answer = await post(node, "jen", "/v1/incidents", good | bad)
+        assert status == 400, answer
+
+
 async def test_many_messages_in_one_request_are_done_or_refused_each_by_itself(node: "LocalNode") -> None:
     envs = [
         {"to": "bob", "text": "one"},
