@@ -64,6 +64,7 @@ SELECTORS: dict[str, str] = {
     "toAgent": "toAgent",
     "fromNode": "fromNode",
     "toNode": "toNode",
+    "capability": "capabilityId",
     "type": "type",
 }
 """Name in the file → column. ``agent`` is who must act; ``fromAgent`` with ``toAgent`` is a route."""
