@@ -20,6 +20,7 @@ class WriteBuffer(Generic[Row]):
     def __init__(self, database: Database, table: Table[Row]) -> None:
         self._database = database
         self._table = table
+        self._key_of = table.key_reader()
         self._rows: dict[tuple[Value, ...], Row] = {}
         self._written: RecentRows[Row] = RecentRows()
 
@@ -31,7 +32,7 @@ class WriteBuffer(Generic[Row]):
         """Hold a row back; a later one of the same key takes its place. Raises as ``flush``."""
         if len(self._rows) >= ROWS_BUFFERED_MAX:
             self.flush()
-        self._rows[self._table.key_of(row)] = row
+        self._rows[self._key_of(row)] = row
 
     def flush(self) -> None:
         """Write what waits, in the order in which the keys came. Raises StorageFull, StorageFailed."""

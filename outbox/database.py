@@ -28,6 +28,7 @@ _READER = (
 _WRITER = (
     *_READER,
     "PRAGMA synchronous = FULL",
+    "PRAGMA temp_store = MEMORY",  # a statement of many rows keeps what it may have to undo: else in a file
     "PRAGMA fullfsync = ON",  # macOS: fsync alone does not empty the drive's cache; elsewhere without effect
     "PRAGMA checkpoint_fullfsync = ON",
     "PRAGMA recursive_triggers = ON",  # else REPLACE deletes a row behind the append-only triggers' back

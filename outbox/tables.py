@@ -50,7 +50,14 @@ class Table(msgspec.Struct, Generic[Row], frozen=True, eq=False):
 
     def key_of(self, row: Row) -> tuple[Value, ...]:
         """The key of a record, as the caller would write it."""
-        return _key_reader(self)(row)
+        return self.key_reader()(row)
+
+    def key_reader(self) -> Callable[[Row], tuple[Value, ...]]:
+        """``key_of`` as a function, for whoever asks for many."""
+        if len(self.key) == 1:
+            one = attrgetter(self.key[0])
+            return lambda row: (one(row),)
+        return attrgetter(*self.key)
 
     def encode(self, row: Row) -> Values:
         """A record as column values."""
@@ -107,14 +114,6 @@ def at_rest(values: Values, places: Places) -> Values:
 def _places(columns: tuple[str, ...]) -> Places:
     event, node = (columns.index(name) if name in columns else None for name in ("event_id", "node"))
     return Places(event, node)
-
-
-@cache
-def _key_reader(table: "Table[Any]") -> Callable[[Any], tuple[Value, ...]]:
-    if len(table.key) == 1:
-        one = attrgetter(table.key[0])
-        return lambda row: (one(row),)
-    return attrgetter(*table.key)
 
 
 def statement_sizes(rows: int) -> Iterator[int]:

@@ -123,6 +123,24 @@ async def jetstream_pair(folder: Path, *, always: bool) -> AsyncIterator[JetStre
         yield pair
 
 
+@asynccontextmanager
+async def jetstream_server(folder: Path, *, always: bool) -> AsyncIterator[Any]:
+    """A connection to one server."""
+    import nats
+
+    folder.mkdir()
+    port = _port()
+    conf = _configure(folder, "one", port, f"listen: 127.0.0.1:{_port()}", always=always)
+    process = subprocess.Popen([_server(), "-c", str(conf)], stderr=subprocess.DEVNULL)
+    try:
+        await _listening(port)
+        connection = await nats.connect(f"nats://127.0.0.1:{port}")
+        yield connection
+        await connection.close()
+    finally:
+        _end([process])
+
+
 async def subscription(stream: Any, name: str, subject: str) -> Any:
     """A durable push consumer with explicit ACKs."""
     from nats.js.api import AckPolicy, ConsumerConfig

@@ -16,6 +16,13 @@ class Sample:
     p50_ms: float
     p99_ms: float
 
+    def print(self, name: str, in_flight: int) -> None:
+        """One line."""
+        print(
+            f"{name:50} {in_flight:5} in flight {self.per_s:10,.0f} /s"
+            f"   p50 {self.p50_ms:8.2f} ms   p99 {self.p99_ms:8.2f} ms"
+        )
+
 
 async def measure(ask: Callable[[], Awaitable[None]], in_flight: int, seconds: float) -> Sample:
     """Let ``in_flight`` callers ask for a while."""

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.bench.jetstream import jetstream_pair, why_not
-from tests.bench.measuring import IN_FLIGHT, Sample, measure, median
+from tests.bench.measuring import IN_FLIGHT, measure, median
 from tests.bench.mesh import mesh_pair
 from tests.bench.raw import raw_limit
 from tests.bench.table import Target, show
@@ -30,7 +30,7 @@ async def test_round_trip(disk: Path) -> None:
         print(f"no JetStream beside it: {why_not()}")
         async with mesh_pair(disk / "mesh") as mesh:
             for in_flight in IN_FLIGHT:
-                line("mesh", in_flight, await measure(mesh.ask, in_flight, SECONDS))
+                (await measure(mesh.ask, in_flight, SECONDS)).print("mesh", in_flight)
         return
     async with mesh_pair(disk / "mesh") as mesh, jetstream_pair(disk / "always", always=True) as always:
         for in_flight in IN_FLIGHT:
@@ -39,8 +39,8 @@ async def test_round_trip(disk: Path) -> None:
                 sync_ms.append(raw_limit(disk, 1, 0.3).sync_ms)
                 ours.append(await measure(mesh.ask, in_flight, SECONDS))
                 theirs.append(await measure(always.ask, in_flight, SECONDS))
-            line("mesh", in_flight, median(ours))
-            line("JetStream, sync_interval: always", in_flight, median(theirs))
+            median(ours).print("mesh", in_flight)
+            median(theirs).print("JetStream, sync_interval: always", in_flight)
             ratio = median(ours).per_s / median(theirs).per_s
             show(f"round trips at {in_flight}, of JetStream always", ratio, OF_ALWAYS[in_flight])
             syncs = median(ours).p50_ms / (4 * sorted(sync_ms)[ROUNDS // 2])
@@ -60,17 +60,10 @@ async def test_round_trip_beside_a_peer_that_is_not_durable(disk: Path) -> None:
         for _ in range(ROUNDS):
             ours.append(await measure(mesh.ask, 100, SECONDS))
             theirs.append(await measure(default.ask, 100, SECONDS))
-        line("mesh", 100, median(ours))
-        line("JetStream, its default: a sync every two minutes", 100, median(theirs))
+        median(ours).print("mesh", 100)
+        median(theirs).print("JetStream, its default: a sync every two minutes", 100)
         show(
             "round trips at 100, of JetStream default",
             median(ours).per_s / median(theirs).per_s,
             Target(2, 6),
         )
-
-
-def line(name: str, in_flight: int, sample: Sample) -> None:
-    print(
-        f"{name:50} {in_flight:5} in flight {sample.per_s:10,.0f} /s"
-        f"   p50 {sample.p50_ms:8.2f} ms   p99 {sample.p99_ms:8.2f} ms"
-    )
