@@ -6,6 +6,16 @@ import click
 
 from gateway.cli.exits import Exit
 from gateway.cli.options import as_json
+from gateway.harness.real.faultclass import FaultClass
+from gateway.harness.real.limits import (
+    DURATION_S_MAX,
+    DURATION_S_MIN,
+    NODES_MAX,
+    NODES_MIN,
+    RATE_MAX,
+    RATE_MIN,
+)
+from gateway.harness.real.net import Net
 
 
 @click.group()
@@ -61,10 +71,12 @@ def sim(
 
 
 @harness.command()
-@click.option("--nodes", type=click.IntRange(2, 12), default=3, show_default=True, help="Gateways.")
+@click.option(
+    "--nodes", type=click.IntRange(NODES_MIN, NODES_MAX), default=3, show_default=True, help="Gateways."
+)
 @click.option(
     "--duration",
-    type=click.IntRange(5, 86_400),
+    type=click.IntRange(DURATION_S_MIN, DURATION_S_MAX),
     default=60,
     show_default=True,
     metavar="SECONDS",
@@ -75,12 +87,11 @@ def sim(
     default="all",
     show_default=True,
     metavar="all|none|LIST",
-    help="Classes by comma: kill, crash, stop, partition, oneway, flap, slow, diskfull, slowfsync, "
-    "failfsync, clock, storm, seedloss.",
+    help=f"Classes by comma: {', '.join(FaultClass)}.",
 )
 @click.option(
     "--rate",
-    type=click.FloatRange(0.1, 500),
+    type=click.FloatRange(RATE_MIN, RATE_MAX),
     default=20,
     show_default=True,
     metavar="PER_SECOND",
@@ -89,7 +100,7 @@ def sim(
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Makes the schedule.")
 @click.option(
     "--net",
-    type=click.Choice(["loopback", "ns"]),
+    type=click.Choice([net.value for net in Net]),
     default="loopback",
     show_default=True,
     help="Ways between the gateways: cables on loopback, or network namespaces (Linux, root).",
@@ -126,7 +137,6 @@ def run(
     Classes that this machine cannot inject are named with the reason.
     """
     from gateway.harness.real.faultclass import chosen
-    from gateway.harness.real.network import Net
     from gateway.harness.real.options import Options
     from gateway.harness.real.run import run as run_harness
 

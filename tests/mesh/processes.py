@@ -6,7 +6,6 @@ Nothing here sleeps for a guessed time: a condition is looked at again and again
 import asyncio
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -19,6 +18,7 @@ from auth.keyring import Keyring
 from gateway.client import GatewayClient
 from gateway.clock import Clock
 from gateway.errors import Denied, TimedOut, Unreachable
+from gateway.fleet.ports import free_ports
 from gateway.founding import found
 from gateway.home import Home
 from gateway.joining import join
@@ -26,7 +26,8 @@ from outbox.ids import NodeId
 from outbox.reader import JournalReader
 
 LOOK_EVERY_S = 0.02
-READY_WITHIN_S = 30.0
+READY_WITHIN_S = 60.0
+"""Of a start on a machine that does ten other things; only a failure waits so long."""
 DEATH_WITHIN_S = 20.0
 
 _Value = TypeVar("_Value")
@@ -48,19 +49,13 @@ async def until(look: Callable[[], Awaitable[_Value]], within_s: float, what: st
         await asyncio.sleep(LOOK_EVERY_S)
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 class Node:
     """One gateway: its home, and its process while it runs."""
 
     def __init__(self, name: str, root: Path, **settings: object) -> None:
         self.name = NodeId(name)
         self.home = Home(root / name, root / "r")
-        self.port = free_port()
+        (self.port,) = free_ports(1)
         self.settings: dict[str, object] = {"listen.port": self.port, **settings}
         self.env = {"GATEWAY_HOME": str(self.home.root), "XDG_RUNTIME_DIR": str(root / "r")}
         self.home = Home.of(self.env)

@@ -22,6 +22,7 @@ from auth.messages import CHALLENGE_PATH, EXCHANGE_PATH, RENEW_PATH
 from gateway import config
 from gateway.app import Gateway
 from gateway.clock import Clock
+from gateway.fleet.ports import free_ports
 from gateway.links.peering import PATHS
 from gateway.telemetry import start_logging
 from outbox import base64url
@@ -38,7 +39,7 @@ from tests.mesh.knocking import (
     post,
     upgrade,
 )
-from tests.mesh.processes import Node, free_port
+from tests.mesh.processes import Node
 
 HOUR_MS = 3_600_000
 TICKET_MS = 45_000
@@ -66,7 +67,7 @@ class Bench:
 
 @pytest.fixture
 async def bench(mesh_dir: Path) -> AsyncIterator[Bench]:
-    agent_port = free_port()
+    (agent_port,) = free_ports(1)
     node = Node("vps", mesh_dir, **{"local.port": agent_port})
     node.found()
     clock = MovedClock()

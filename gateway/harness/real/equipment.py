@@ -11,7 +11,7 @@ from pathlib import Path
 
 from gateway.errors import ConfigError
 from gateway.harness.real.faultclass import FaultClass
-from gateway.harness.real.network import Net
+from gateway.harness.real.net import Net
 
 _FAKETIME = (
     "/usr/lib/*/faketime/libfaketimeMT.so.1",

@@ -4,7 +4,7 @@ NODES_MIN, NODES_MAX = 2, 12
 """A dozen gateways fill a laptop."""
 
 DURATION_S_MIN, DURATION_S_MAX = 5, 24 * 3600
-RATE_MAX = 500.0
+RATE_MIN, RATE_MAX = 0.1, 500.0
 """Messages a second of the whole mesh; beyond it the harness, one process, is what is measured."""
 
 BURST_EVERY_MS = 9_000

@@ -1,19 +1,9 @@
 """What the harness can do to the ways between gateways, whichever they are made of."""
 
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
 from typing import Protocol
 
 from outbox.ids import NodeId
-
-
-class Net(StrEnum):
-    """What ways are made of."""
-
-    LOOPBACK = "loopback"
-    """TCP cables of the harness on 127.0.0.1: on any machine, by anybody."""
-    NS = "ns"
-    """A network namespace for each gateway: Linux, root, ``ip``."""
 
 
 class Network(Protocol):

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 
 from gateway.harness.real.faultclass import FaultClass
-from gateway.harness.real.network import Net
+from gateway.harness.real.net import Net
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):

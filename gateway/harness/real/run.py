@@ -18,7 +18,8 @@ from gateway.harness.real.injection import Injection
 from gateway.harness.real.injector import Injector
 from gateway.harness.real.limits import ACCEPT_MS, PROCESS_MS, REST_WITHIN_S, SENDS_WITHIN_S
 from gateway.harness.real.namespaces import NamespaceNetwork
-from gateway.harness.real.network import Net, Network
+from gateway.harness.real.net import Net
+from gateway.harness.real.network import Network
 from gateway.harness.real.notes import Case
 from gateway.harness.real.options import Options
 from gateway.harness.real.page import page

@@ -10,7 +10,7 @@ import pytest
 from gateway.errors import ConfigError
 from gateway.harness.real.equipment import check_network
 from gateway.harness.real.namespaces import NamespaceNetwork
-from gateway.harness.real.network import Net
+from gateway.harness.real.net import Net
 from outbox.ids import NodeId
 
 N1, N2, N3 = (NodeId(f"n{number}") for number in (1, 2, 3))
