@@ -91,7 +91,7 @@ class Engine:
         for agent in self._residents.names():
             self._turns.open_inbox(agent)
         self._turns.load(store, now)
-        self._peers = Peers()
+        self._peers = Peers(streams.open_stalls(store))
         self._mirrors = Mirrors(policy.mirror, store.copies())
         self._absences = Absences(self._identity.node)
         self._absences.see(view, now.mono_ms)
@@ -141,6 +141,7 @@ class Engine:
             case StreamStalled() | StreamFlows():
                 streams.note_stall(tick, item)
             case LinkUp():
+                streams.note_heads(tick, item)
                 self._turns.hold_back(tick, self._peers.up(item, tick.store.cursors()))
             case LinkDown():
                 for node in self._peers.down(item.peer):

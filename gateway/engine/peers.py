@@ -6,6 +6,8 @@ far. What it says later it has grown to is not waited for: on a busy stream nobo
 that goes takes what it advertised with it, so nobody waits for a head that cannot be reached.
 """
 
+from collections.abc import Iterable
+
 from gateway.engine.inputs import ClockMeasured, LinkUp, StreamHead
 from outbox.chain import Head
 from outbox.ids import NodeId, epoch_ordinal
@@ -14,7 +16,9 @@ from outbox.ids import NodeId, epoch_ordinal
 class Peers:
     """Heads that were advertised and not reached yet, and how wrong the clocks of others are."""
 
-    def __init__(self) -> None:
+    def __init__(self, stalled: Iterable[NodeId] = ()) -> None:
+        self.stalled = set(stalled)
+        """Streams whose standstill is an open incident."""
         self._ahead: dict[NodeId, dict[NodeId, StreamHead]] = {}
         """By stream and by the link's peer."""
         self._told: dict[NodeId, set[NodeId]] = {}

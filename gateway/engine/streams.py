@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 from gateway.engine import receiver
 from gateway.engine.effects import CaughtUp, CursorMoved, StreamBroken
-from gateway.engine.inputs import PageRead, RelayCaught, StreamFlows, StreamStalled
+from gateway.engine.inputs import LinkUp, PageRead, RelayCaught, StreamFlows, StreamStalled
 from gateway.engine.mirrors import Mirrors
+from gateway.engine.peers import reached
 from gateway.engine.residents import Residents
 from gateway.engine.tick import Place, Tick
 from gateway.engine.turns import Turns
@@ -20,6 +21,7 @@ from outbox.chain import genesis as genesis_of
 from outbox.errors import BodyWithheld, BrokenChain, ForeignEpoch
 from outbox.ids import NodeId
 from outbox.readership import withheld
+from outbox.store import Store
 
 RELAY_TAMPERED = "relay_tampered"
 STALLED = "stream_stalled"
@@ -91,6 +93,7 @@ def _move(tick: Tick, turns: Turns, node: NodeId, reached: Checkpoint) -> None:
     head = reached.head
     tick.store.put_cursor(node, head, reached.signature)
     tick.effects.append(CursorMoved(node, head))
+    _flows(tick, node)
     if tick.peers.moved(node, head):
         tick.effects.append(CaughtUp(node))
         turns.go_on(node, tick.now)
@@ -111,6 +114,25 @@ def _blame(tick: Tick, relay: NodeId, node: NodeId, why: str) -> None:
 def note_stall(tick: Tick, item: StreamStalled | StreamFlows) -> None:
     """They have more of it, the link is up and nothing moves; or it does again."""
     if isinstance(item, StreamStalled):
+        tick.peers.stalled.add(item.node)
         tick.open_incident(STALLED, item.node, f"{item.peer} has more of it than comes")
     else:
-        tick.close_incident(STALLED, item.node)
+        _flows(tick, item.node)
+
+
+def note_heads(tick: Tick, link: LinkUp) -> None:
+    """What a link has to offer was read already: whatever stood still before this process began has ended."""
+    for head in link.heads:
+        if head.node in tick.peers.stalled and reached(tick.store.cursor(head.node), head):
+            _flows(tick, head.node)
+
+
+def open_stalls(store: Store) -> list[NodeId]:
+    """Streams that stood still when the last process ended."""
+    return [NodeId(row.subject) for row in store.incidents(open_only=True) if row.kind == STALLED]
+
+
+def _flows(tick: Tick, node: NodeId) -> None:
+    if node in tick.peers.stalled:
+        tick.peers.stalled.discard(node)
+        tick.close_incident(STALLED, node)

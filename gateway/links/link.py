@@ -185,7 +185,7 @@ class Link:
         self.version = version
         if version == 1:
             self._allowance = Window()
-        self._outgoing.have(self._shelf.stocks())
+        self._outgoing.have(self._shelf.stocks(copies=version > 1))
 
     # --- what the peer says
 

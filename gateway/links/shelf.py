@@ -39,9 +39,9 @@ class Shelf:
         self._copies = copies
         self._reader = reader
 
-    def stocks(self) -> list[Stock]:
-        """Everything, the own outbox first."""
-        nodes = (self._own, *self._copies.nodes())
+    def stocks(self, *, copies: bool) -> list[Stock]:
+        """The own outbox, and with ``copies`` everything else."""
+        nodes = (self._own, *(self._copies.nodes() if copies else ()))
         return [stock for node in nodes if (stock := self.stock(node)) is not None]
 
     def stock(self, stream: NodeId) -> Stock | None:

@@ -4,11 +4,12 @@ import asyncio
 import traceback
 
 import structlog
+from msgspec.structs import replace
 
 from gateway.courier.limits import CourierLimits
 from gateway.crashpoint import CrashPoint
 from gateway.engine.inputs import AddAgent, RemoveAgent
-from gateway.engine.policy import Policy
+from gateway.engine.policy import MirrorPolicy, Policy
 from gateway.errors import Busy, Denied
 from gateway.harness.sim.agent import SimAgent
 from gateway.harness.sim.chronicle import Chronicle
@@ -24,7 +25,9 @@ from gateway.harness.sim.network import Network, Weather
 from gateway.harness.sim.plan import Fault, Plan
 from gateway.harness.sim.room import Stored
 from gateway.harness.sim.signing import Keys
+from gateway.harness.sim.tampering import Tampering
 from gateway.harness.sim.timeline import Timeline
+from gateway.harness.sim.topology import topology_of
 from gateway.harness.sim.witness import Witness
 from outbox.ids import AgentId, Epoch, NodeId
 from outbox.records import Identity
@@ -50,6 +53,9 @@ class SimMesh:
         self.names = [NodeId(f"n{number}") for number in range(1, plan.nodes + 1)]
         fair = Weather(self.dice.among((1_000, 10_000, 60_000)), 0)
         self.network = Network(timeline, Dice(plan.seed, "network"), fair)
+        self.topology = topology_of(plan, self.names)
+        self.tampering = Tampering(self.topology, Dice(plan.seed, "tampering"), chronicle)
+        self.network.alter, self.network.meet = self.tampering.alter, self.topology.meet
         self.homes = {name: self._home(name) for name in self.names}
         disks = {str(name): home.disk for name, home in self.homes.items()}
         self.witness = Witness(disks, chronicle, frozenset({LIAR, STRANGER}))
@@ -73,6 +79,8 @@ class SimMesh:
             home.limits = _SMALL_INBOX
         if Dice(self.plan.seed, "policy").chance(0.5):
             home.policy = _IMPATIENT
+        if name in self.topology.mirrors:
+            home.policy = replace(home.policy, mirror=MirrorPolicy(nodes="all"))
         return home
 
     def _agent(self, name: NodeId, number: int) -> SimAgent:

@@ -35,6 +35,10 @@ class Network:
         """The probability that a message breaks its connection instead of arriving."""
         self.tap: Callable[[WireEnd, bytes], None] = lambda _end, _message: None
         """Sees each message as it leaves its process."""
+        self.alter: Callable[[WireEnd, bytes], bytes] = lambda _end, message: message
+        """What a message becomes on its way."""
+        self.meet: Callable[[str, str], bool] = lambda _one, _other: True
+        """Whether two nodes can ever have a connection."""
         self.broke: Callable[[Wire], None] = lambda _wire: None
         self._dice = dice
         self._fair = weather
@@ -105,7 +109,7 @@ class Network:
             raise TimeoutError(f"{target} does not answer")
         await self._pause(caller.loop, self._delay_us(source, target, 0) + self._delay_us(target, source, 0))
         party = self._parties.get(target)
-        if party is None or party.loop.dead:
+        if party is None or party.loop.dead or not self.meet(source, target):
             raise ConnectionRefusedError(f"nobody listens at {target}")
         wire = Wire(self, self.timeline.serial(), channel, caller, party)
         self._wires[wire.number] = wire

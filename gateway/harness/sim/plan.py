@@ -51,6 +51,12 @@ class Fault(StrEnum):
     """An admitted node that breaks every rule."""
     STRANGER = "stranger"
     """A node that was never admitted."""
+    APART = "apart"
+    """Ordinary nodes never meet: seeds carry everything between them."""
+    LYING_RELAY = "lying_relay"
+    """The same, and a seed changes what it carries."""
+    OLD_VERSION = "old_version"
+    """Some nodes speak the frames of the version before."""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,6 +9,7 @@ from websockets.exceptions import ConnectionClosedError, ConnectionClosedOK
 from websockets.frames import Close
 
 from gateway.harness.sim.loop import SimLoop
+from gateway.wire.frames import VERSION
 
 _UNDER_WAY_MAX = 256 * 1024
 """Bytes that the two kernels would buffer: a sender waits beyond them."""
@@ -29,6 +30,7 @@ class Carrier(Protocol):
     """The network, as a connection needs it."""
 
     tap: Callable[["WireEnd", bytes], None]
+    alter: Callable[["WireEnd", bytes], bytes]
 
     def carry(self, end: "WireEnd", arrive: Callable[[], None], size: int) -> None:
         """Take one message from an end to the other, or break the connection."""
@@ -52,6 +54,8 @@ class Wire:
         self.channel = channel
         self.ends = (WireEnd(self, caller), WireEnd(self, listener))
         self.names = (caller.name, listener.name)
+        self.version = VERSION
+        """Of the frames that are spoken, on a link."""
 
 
 class WireEnd:
@@ -80,6 +84,7 @@ class WireEnd:
         """Returns when the kernel has taken it. Raises ConnectionClosed."""
         self._check_open()
         self.wire.network.tap(self, message)
+        message = self.wire.network.alter(self, message)
         self._under_way += len(message)
         self.wire.network.carry(self, lambda: self.other.arrive(message), len(message))
         while self._under_way > _UNDER_WAY_MAX:

@@ -126,7 +126,7 @@ class Witness:
             return
         if not any(tag in start for tag in _FRAMES_WATCHED):
             return
-        frame = decode(message)
+        frame = decode(message, end.wire.version)
         match frame:
             case Entries():
                 self._entries(node, frame)
@@ -138,6 +138,9 @@ class Witness:
                 pass
 
     def _entries(self, node: str, frame: Entries) -> None:
+        if frame.node != node:
+            self._carried(node, frame)
+            return
         last = frame.page.checkpoint.seq
         known = self._on_wire.get(node, 0)
         if last <= known:
@@ -149,6 +152,13 @@ class Witness:
         for entry in frame.page.entries:
             if entry.seq > known and isinstance(entry, Entry):
                 self._entry(node, disk, entry)
+
+    def _carried(self, node: str, frame: Entries) -> None:
+        """A copy of another outbox is shown: it must be on disk as well."""
+        copy = self._disks[node].copy(frame.node)
+        if copy is None or (copy.epoch == frame.page.epoch and copy.last < frame.page.checkpoint.seq):
+            what = f"{node} showed {frame.page.checkpoint.seq} of {frame.node} before it was committed"
+            self.find(Promise.ACCEPTED_IS_DURABLE, what)
 
     def _entry(self, node: str, disk: Disk, entry: Entry) -> None:
         header, event = decode_header(entry.header), decode_event(entry.body)

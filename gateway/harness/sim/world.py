@@ -9,6 +9,7 @@ import structlog
 
 from gateway.crashpoint import watching
 from gateway.harness.sim.agent import Outgoing
+from gateway.harness.sim.carried import judge_carried
 from gateway.harness.sim.chronicle import Chronicle
 from gateway.harness.sim.dice import Dice
 from gateway.harness.sim.findings import Finding, Promise
@@ -80,7 +81,7 @@ class World:
             self._calm()
             self._rest(stopped_us)
             rest_us = self.timeline.now_us - stopped_us
-            findings = tuple(self.mesh.witness.findings or judge(self.mesh, self.liars))
+            findings = tuple(self.mesh.witness.findings or self._judged())
             self._close()
         for finding in findings:
             self.chronicle.note("world", "verdict", str(finding))
@@ -96,6 +97,10 @@ class World:
             deaths=self.mesh.deaths,
             faults=self.troubles.begun,
         )
+
+    def _judged(self) -> Iterator[Finding]:
+        yield from judge(self.mesh, self.liars)
+        yield from judge_carried(self.mesh)
 
     # --- chapters
 
@@ -132,6 +137,7 @@ class World:
     def _calm(self) -> None:
         self.chronicle.note("world", "calm")
         self.troubles.stop()
+        self.mesh.tampering.on = False
         for agents in self.mesh.agents.values():
             for agent in agents:
                 agent.habits = QUIET
