@@ -39,6 +39,9 @@ LINK_STARTS_WITHIN_S = 15.0
 ROOM_PEERS_MAX = 3
 """State-room sockets that a node dials: any connected shape of nodes converges, and two would do."""
 
+DIRECT_PEERS_MAX = 50
+"""Nodes up to which everybody dials everybody: 1,225 links in all; above, seeds carry between the others."""
+
 DEFER_S = 3.0
 """How long the node with the larger name waits for the other one to dial."""
 

@@ -17,7 +17,7 @@ from auth.gateway_proofs import Pin
 from auth.keys import PublicKey
 from gateway.clock import Clock
 from gateway.door import CURSORS_ROOM, PIPE_ROOM, STATE_ROOM, admitted_key
-from gateway.links.limits import DEFER_S, ROOM_PEERS_MAX
+from gateway.links.limits import DEFER_S, DIRECT_PEERS_MAX, ROOM_PEERS_MAX
 from gateway.links.link import Link
 from gateway.links.local import Local
 from gateway.links.reach import Issuer, Reach, is_local
@@ -50,9 +50,16 @@ class Contact:
 
 
 def contacts(view: View, own: NodeId, issuer: Issuer | None, *, loopback: bool) -> list[Contact]:
-    """Peers with an address, seeds first, then by name; the issuer's is known without the room."""
+    """Peers to dial: seeds first, then by name; the issuer's address is known without the room.
+
+    In a mesh of many only its seeds are dialled, which carry everything; without one that can be dialled the
+    first few others are.
+    """
     peers = sorted(view.peers(own), key=lambda peer: (peer.role != "seed", peer.node))
     found = [contact for peer in peers if (contact := _contact(peer, loopback=loopback))]
+    if len(peers) > DIRECT_PEERS_MAX:
+        seeds = {peer.node for peer in peers if peer.role == "seed"}
+        found = [contact for contact in found if contact.node in seeds] or found[:ROOM_PEERS_MAX]
     if issuer is not None and all(contact.node != issuer.node for contact in found):
         found.insert(0, Contact(issuer.node, issuer.url, PublicKey.from_text(issuer.key)))
     return found

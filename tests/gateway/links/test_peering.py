@@ -1,0 +1,53 @@
+"""Whom a node dials: everybody in a small mesh, the seeds in a large one."""
+
+from auth.keys import SigningKey
+from gateway.links.limits import DIRECT_PEERS_MAX, ROOM_PEERS_MAX
+from gateway.links.peering import contacts
+from gateway.links.reach import Issuer
+from outbox.ids import MeshId, NodeId
+from stateroom.view import NodeView, View
+
+ME = NodeId("me")
+KEY = SigningKey(bytes(32)).public
+
+
+def mesh(count: int, *, seeds: int, dialable_seeds: bool = True) -> View:
+    nodes = {}
+    for number in range(count):
+        seed = number < seeds
+        name = NodeId(f"s{number:03}" if seed else f"n{number:03}")
+        can = dialable_seeds or not seed
+        nodes[name] = NodeView(
+            node=name,
+            public_key=KEY.raw,
+            role="seed" if seed else "member",
+            endpoints=(f"https://{name}.example",) if can else (),
+        )
+    nodes[ME] = NodeView(node=ME, public_key=KEY.raw, role="member")
+    return View(version=1, mesh=MeshId("m" * 43), nodes=nodes, agents={}, cursors={})
+
+
+def dialled(view: View, issuer: Issuer | None = None) -> list[str]:
+    return [contact.node for contact in contacts(view, ME, issuer, loopback=False)]
+
+
+def test_in_a_small_mesh_everybody_is_dialled_seeds_first() -> None:
+    names = dialled(mesh(DIRECT_PEERS_MAX, seeds=2))
+    assert len(names) == DIRECT_PEERS_MAX
+    assert names[:2] == ["s000", "s001"]
+
+
+def test_in_a_large_one_only_the_seeds() -> None:
+    assert dialled(mesh(DIRECT_PEERS_MAX + 1, seeds=2)) == ["s000", "s001"]
+    assert dialled(mesh(1_000, seeds=3)) == ["s000", "s001", "s002"]
+
+
+def test_a_large_mesh_without_a_seed_to_dial_stays_in_one_piece() -> None:
+    names = dialled(mesh(DIRECT_PEERS_MAX + 1, seeds=1, dialable_seeds=False))
+    assert len(names) == ROOM_PEERS_MAX
+
+
+def test_the_issuer_is_dialled_before_the_room_knows_it() -> None:
+    issuer = Issuer(NodeId("vps"), "https://vps.example", KEY.text)
+    assert dialled(mesh(0, seeds=0), issuer) == ["vps"]
+    assert dialled(mesh(1_000, seeds=1), issuer) == ["vps", "s000"]
