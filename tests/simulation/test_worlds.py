@@ -29,6 +29,17 @@ def test_every_promise_is_kept(first: int) -> None:
         assert verdict.sent > 0
 
 
+@pytest.mark.parametrize("fault", [Fault.APART, Fault.LYING_RELAY, Fault.OLD_VERSION])
+def test_every_promise_is_kept_between_nodes_that_never_meet_or_are_older(fault: Fault) -> None:
+    for seed in (7_001, 7_002):
+        plan = plan_of(seed, Limits(minutes=3, messages=30))
+        others = (Fault.APART, Fault.LYING_RELAY, Fault.OLD_VERSION)
+        faults = (*(known for known in plan.faults if known not in others), fault)
+        verdict = run_plan(replace(plan, faults=faults))
+        assert verdict.ok, [*map(str, verdict.findings), replay_command(verdict.plan)]
+        assert verdict.handed > 0
+
+
 @pytest.mark.long
 def test_every_promise_is_kept_for_long() -> None:
     broken = [
