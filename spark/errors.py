@@ -5,6 +5,7 @@
     MeshError
     ├── CallerError
     │   ├── LakeEmpty        lake_empty      there is nothing to report on
+    │   ├── LakeNotEmpty     lake_not_empty  made-up history would mix with collected events
     │   ├── InvalidThreshold invalid_threshold   a promise that cannot be judged
     │   ├── InvalidMaster    invalid_master  no place that Spark runs at, or no setting of it
     │   └── InvalidSlo       invalid_slo     a line of the SLO file that cannot be read
@@ -23,6 +24,12 @@ class LakeEmpty(CallerError):
     """No collected events are there."""
 
     code = "lake_empty"
+
+
+class LakeNotEmpty(CallerError):
+    """There are events already: generated ones would mix with them."""
+
+    code = "lake_not_empty"
 
 
 class InvalidThreshold(CallerError):

@@ -3,6 +3,9 @@
 FILE_ROWS_MAX = 20_000
 """Rows that make a full lake file: about 40 MB while it is being built, and quick to list."""
 
+COMPACT_ROWS_MAX = 1_000_000
+"""Rows of a file that was made from smaller ones: about 30 MB, and one task of Spark."""
+
 TEXT_MAX = 500
 """Characters kept of an error or a reason; the whole text stays in the outbox."""
 

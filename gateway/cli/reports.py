@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gateway.cli.homes import current_home, home_of, node_key
 from gateway.cli.options import as_json, duration, moment
 from gateway.cli.output import emit_json, note
 
@@ -16,37 +15,6 @@ if TYPE_CHECKING:
 _LAKE = click.option(
     "--lake", type=click.Path(path_type=Path, file_okay=False), required=True, help="Directory of events."
 )
-
-
-@click.command()
-@_LAKE
-@click.option(
-    "--home",
-    "homes",
-    multiple=True,
-    type=click.Path(path_type=Path, file_okay=False, exists=True),
-    help="A node's home on this machine; repeatable (default: the current one).",
-)
-@as_json
-@click.pass_context
-def collect(context: click.Context, *, lake: Path, homes: tuple[Path, ...], as_json: bool) -> None:
-    """Add what is new in each outbox to the lake, verified. May be repeated at any time."""
-    from gateway.clock import Clock
-    from gateway.lake.homes import collect_home
-    from gateway.lake.lake import Lake
-
-    done = {}
-    for home in [home_of(path) for path in homes] or [current_home(context)]:
-        node, collected = collect_home(home, node_key(home).public, Lake(lake), Clock().wall_ms())
-        done[node] = {
-            "events": collected.rows,
-            "head": collected.head.seq,
-            "flagged": collected.flagged,
-        }
-        if not as_json:
-            click.echo(f"{node}: {collected.rows} new events, up to {collected.head.seq}")
-    if as_json:
-        emit_json(done)
 
 
 @click.command()
@@ -158,4 +126,4 @@ def _show_progress(what: str, done: int, total: int) -> None:
         note(f"[{done}/{total}] {what}")
 
 
-COMMANDS = (collect, report)
+COMMANDS = (report,)

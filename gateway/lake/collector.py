@@ -1,25 +1,42 @@
 """Reads one outbox into the lake: verify, make rows, commit, from wherever the lake says it stands.
 
 Nothing unverified gets in. When a stream turns out broken, what came before the break is kept and the error
-is raised, so that a report can still be made of it.
+is raised, so that a report can still be made of it. An outbox may have several epochs: all of them are
+collected, each into files of its own. What was forgotten before it was collected is missing, and shows.
 """
 
 from collections.abc import Callable
+from typing import Protocol
 
 import msgspec
+from msgspec.structs import replace
 
 from gateway.lake.lake import Lake
 from gateway.lake.rows import row_of
-from outbox.chain import Checkpoint, Head, Page, Verify, check_signature, follow
-from outbox.errors import PeerError
-from outbox.ids import Seq
+from outbox.chain import Checkpoint, Head, Page, Verify, check_signature, follow, genesis
+from outbox.errors import CursorBelowFloor, PeerError
+from outbox.ids import Seq, epoch_ordinal
 from outbox.limits import PAGE_BYTES_MAX, PAGE_ENTRIES_MAX
 from outbox.records import Identity, Quarantined
 from spark.limits import FILE_ROWS_MAX
 from spark.schema import EventRow
 
-ReadPage = Callable[[Head, int, int], Page | None]
-"""``read(after, entries_max, bytes_max)``: as ``outbox.store.Store.read``."""
+
+class Source(Protocol):
+    """An outbox, from wherever it is read: its own journal or somebody's copy."""
+
+    def genesis(self) -> Head:
+        """The head before the first entry of the oldest epoch."""
+        ...
+
+    def floor(self) -> Checkpoint | None:
+        """Up to where it was forgotten."""
+        ...
+
+    def read(self, after: Head, entries_max: int, bytes_max: int) -> Page | None:
+        """As ``outbox.store.entries.EntryStore.read``."""
+        ...
+
 
 Progress = Callable[[Seq], None]
 """Called with the position reached, after it is on disk."""
@@ -46,45 +63,70 @@ class _Chunk(msgspec.Struct):
     bad: list[Quarantined]
     checkpoint: Checkpoint | None = None
     fault: PeerError | None = None
+    ended: bool = False
+    """There is no more to read."""
 
 
 def collect(
-    read: ReadPage, lake: Lake, stream: Identity, verify: Verify, *, now_ms: int, progress: Progress
+    source: Source, lake: Lake, stream: Identity, verify: Verify, *, now_ms: int, progress: Progress
 ) -> Collected:
     """Bring the lake up to the end of an outbox; ``now_ms`` is what its times are checked against.
+
+    Of ``stream`` mesh and node count: which epochs there are, the source says.
 
     Raises BrokenChain or BadCheckpoint (what came before is kept), LakeBusy, LakeDamaged, StorageFailed and
     the cursor errors of ``read``.
     """
     with lake.lock():
-        done = Collected(lake.cursor(stream), 0, 0, 0, 0)
+        done = Collected(lake.cursor(stream.mesh, stream.node) or source.genesis(), 0, 0, 0, 0)
         while True:
-            chunk = _next_chunk(read, done.head, stream, verify, now_ms)
+            chunk = _next_chunk(source, done.head, stream, verify, now_ms)
             if chunk.checkpoint is not None:
-                lake.commit(stream, chunk.checkpoint, chunk.rows, chunk.bad)
+                lake.commit(replace(stream, epoch=chunk.head.epoch), chunk.checkpoint, chunk.rows, chunk.bad)
                 done = _add(done, chunk)
                 progress(done.head.seq)
             if chunk.fault is not None:
                 raise chunk.fault
-            if len(chunk.rows) < FILE_ROWS_MAX:
+            if chunk.ended:
                 return done
 
 
-def _next_chunk(read: ReadPage, after: Head, stream: Identity, verify: Verify, now_ms: int) -> _Chunk:
+def _next_chunk(source: Source, after: Head, stream: Identity, verify: Verify, now_ms: int) -> _Chunk:
+    """Entries of one epoch: as many as go into one file, or as there are."""
     chunk = _Chunk(after, [], [])
     while len(chunk.rows) < FILE_ROWS_MAX:
-        page = read(chunk.head, PAGE_ENTRIES_MAX, PAGE_BYTES_MAX)
-        if page is None:
-            break
         try:
+            page, start = _next_page(source, chunk.head, stream, verify)
+            if page is None:
+                chunk.ended = True
+                break
+            if chunk.rows and start.epoch != chunk.head.epoch:
+                break  # the next epoch goes into its own file
             check_signature(page.checkpoint, stream.mesh, stream.node, verify)
-            chunk.head = follow(chunk.head, page)
+            chunk.head = follow(start, page)
         except PeerError as fault:
             chunk.fault = fault
             break
         chunk.checkpoint = page.checkpoint
-        _take(chunk, page, stream, now_ms)
+        _take(chunk, page, replace(stream, epoch=page.epoch), now_ms)
     return chunk
+
+
+def _next_page(source: Source, after: Head, stream: Identity, verify: Verify) -> tuple[Page | None, Head]:
+    """The page after a head, and the head that it follows: where an epoch begins, or what is left of it."""
+    try:
+        page = source.read(after, PAGE_ENTRIES_MAX, PAGE_BYTES_MAX)
+    except CursorBelowFloor:
+        page = source.read(replace(after, seq=Seq(0)), PAGE_ENTRIES_MAX, PAGE_BYTES_MAX)
+    if page is None or (page.epoch == after.epoch and page.entries[0].seq == after.seq + 1):
+        return page, after
+    floor = source.floor()
+    if floor is not None and floor.epoch == page.epoch and floor.seq + 1 == page.entries[0].seq:
+        check_signature(floor, stream.mesh, stream.node, verify)
+        return page, floor.head
+    if epoch_ordinal(page.epoch) > epoch_ordinal(after.epoch):
+        return page, genesis(stream.mesh, stream.node, page.epoch)
+    return page, after
 
 
 def _take(chunk: _Chunk, page: Page, stream: Identity, now_ms: int) -> None:

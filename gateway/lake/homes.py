@@ -10,9 +10,15 @@ from outbox.ids import NodeId
 from outbox.reader import JournalReader
 
 
+def node_of(home: Home) -> NodeId:
+    """Whose home it is. Raises StorageFailed, DatabaseTooNew."""
+    with closing(JournalReader.open(home.journal)) as reader:
+        return reader.identity().node
+
+
 def collect_home(home: Home, key: PublicKey, lake: Lake, now_ms: int) -> tuple[NodeId, Collected]:
     """Whose outbox it is, and what was added of it. Raises as ``collect``, and DatabaseTooNew."""
     with closing(JournalReader.open(home.journal)) as reader:
         stream = reader.identity()
-        collected = collect(reader.read, lake, stream, key.verify, now_ms=now_ms, progress=lambda _: None)
+        collected = collect(reader, lake, stream, key.verify, now_ms=now_ms, progress=lambda _: None)
     return stream.node, collected

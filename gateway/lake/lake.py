@@ -16,13 +16,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gateway.crashpoint import CrashPoint, crashpoint
-from outbox.chain import Checkpoint, Head, Verify, check_signature, genesis
+from outbox.chain import Checkpoint, Head, Verify, check_signature
 from outbox.errors import BadCheckpoint, StorageFailed
-from outbox.ids import NodeId, Seq
+from outbox.ids import Epoch, MeshId, NodeId, Seq
 from outbox.records import Identity, Quarantined
 from outbox.replacing import sync_directory
 from spark.errors import LakeBusy, LakeDamaged
-from spark.layout import EVENTS, QUARANTINE, STREAMS_GLOB, Span, covering, stream_dir, stream_of
+from spark.layout import EVENTS, QUARANTINE, STREAMS_GLOB, Span, covering, span_of, stream_dir, stream_of
+from spark.limits import COMPACT_ROWS_MAX
 from spark.schema import COLUMNS, EventRow, arrow_schema
 
 _CHECKPOINT = b"mesh.checkpoint"
@@ -56,6 +57,14 @@ class Verified(msgspec.Struct, frozen=True):
     faults: tuple[Fault, ...]
 
 
+class Compacted(msgspec.Struct, frozen=True):
+    """What ``Lake.compact`` did."""
+
+    written: int
+    removed: int
+    """Files that others cover."""
+
+
 class Lake:
     """One directory of collected events. One writer at a time (``lock``), any number of readers."""
 
@@ -65,7 +74,7 @@ class Lake:
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Hold the lake for writing. Raises LakeBusy, StorageFailed."""
-        with _disk_errors():
+        with disk_errors():
             self.root.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(self.root / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -80,20 +89,17 @@ class Lake:
         except BlockingIOError:
             raise LakeBusy(f"another process is collecting into {self.root}", hint="wait for it") from None
 
-    def cursor(self, stream: Identity) -> Head:
-        """How far this outbox is collected; its genesis when nothing is. Raises LakeDamaged."""
-        directory = self._stream(EVENTS, stream)
-        spans = _spans(directory)
-        if not spans:
-            return genesis(stream.mesh, stream.node, stream.epoch)
+    def cursor(self, mesh: MeshId, node: NodeId) -> Head | None:
+        """How far this outbox is collected, in its latest epoch; None when nothing is. Raises LakeDamaged."""
+        directories = (self.root / EVENTS / stream_dir(node, Epoch("*"))).parent.glob("epoch=*")
+        found = [(directory, spans) for directory in sorted(directories) if (spans := _spans(directory))]
+        if not found:
+            return None
+        directory, spans = found[-1]
         path = directory / spans[-1].file_name
         checkpoint = _checkpoint_of(path)
-        if (checkpoint.mesh, checkpoint.node, checkpoint.epoch, checkpoint.seq) != (
-            stream.mesh,
-            stream.node,
-            stream.epoch,
-            spans[-1].last,
-        ):
+        here = (mesh, stream_of(directory), spans[-1].last)
+        if (checkpoint.mesh, (checkpoint.node, checkpoint.epoch), checkpoint.seq) != here:
             raise LakeDamaged(f"{path} ends in a checkpoint of another stream or place", hint=_RESTORE)
         return checkpoint.head
 
@@ -105,7 +111,7 @@ class Lake:
         The quarantine goes first: once the rows are there nobody reads these entries again.
         """
         span = Span(Seq(rows[0].seq), checkpoint.seq)
-        with _disk_errors():
+        with disk_errors():
             if bad:
                 _write(self._stream(QUARANTINE, stream) / span.file_name, _quarantine_table(bad))
             path = self._stream(EVENTS, stream) / span.file_name
@@ -113,6 +119,26 @@ class Lake:
             vouched = {_CHECKPOINT: msgspec.json.encode(checkpoint)}
             _write(path, table.replace_schema_metadata(vouched))
         return path
+
+    def compact(self, stream: tuple[NodeId, Epoch]) -> Compacted:
+        """Write one file in place of many small ones that follow on from each other, then remove those.
+
+        Readers take the file that covers others, so a crash between the steps shows nobody anything twice;
+        what it left is removed by the next run. Raises LakeBusy, LakeDamaged, StorageFailed.
+        """
+        directory = self.root / EVENTS / stream_dir(*stream)
+        with self.lock(), disk_errors():
+            removed = _remove_covered(directory)
+            runs = [run for run in _runs(_spans(directory)) if len(run) > 1]
+            for run in runs:
+                _join([directory / span.file_name for span in run], directory / _whole(run).file_name)
+                removed += _remove_covered(directory)
+        return Compacted(written=len(runs), removed=removed)
+
+    def streams(self) -> list[tuple[NodeId, Epoch]]:
+        """The epochs of outboxes that there are files of."""
+        found = (stream_of(directory) for directory in sorted((self.root / EVENTS).glob(STREAMS_GLOB)))
+        return [stream for stream in found if stream is not None]
 
     def verify(self, key_of: Callable[[NodeId], Verify | None]) -> Verified:
         """Read every file again: checksums, names, order, holes, and signatures where a key is known."""
@@ -134,6 +160,49 @@ class Lake:
 
 def _spans(directory: Path) -> list[Span]:
     return covering(path.name for path in directory.glob("seq-*.parquet"))
+
+
+def _runs(spans: list[Span]) -> list[list[Span]]:
+    """Files that follow on from each other without a hole, as many together as make one large file."""
+    runs: list[list[Span]] = []
+    for span in spans:
+        run = runs[-1] if runs else None
+        fits = run is not None and span.last - run[0].first < COMPACT_ROWS_MAX
+        if run is not None and fits and span.first <= run[-1].last + 1:
+            run.append(span)
+        else:
+            runs.append([span])
+    return runs
+
+
+def _whole(run: list[Span]) -> Span:
+    return Span(run[0].first, run[-1].last)
+
+
+def _join(parts: list[Path], path: Path) -> None:
+    """One file with the rows of all, each entry once, that ends in the checkpoint of the last."""
+    tables, due = [], 0
+    for part in parts:
+        span = span_of(part.name)
+        assert span is not None, "spans were made from names"
+        problem = _problem(part, span, lambda _: None)
+        if problem:
+            raise LakeDamaged(f"{part}: {problem}", hint=_RESTORE)
+        table = pq.read_table(part, partitioning=None)
+        tables.append(table.slice(max(0, due - span.first)).select(table.schema.names))
+        due = span.last + 1
+    rows = pa.concat_tables(tables, promote_options="default").select(arrow_schema().names)
+    _write(path, rows.replace_schema_metadata(pq.read_schema(parts[-1]).metadata))
+
+
+def _remove_covered(directory: Path) -> int:
+    kept = {span.file_name for span in _spans(directory)}
+    covered = [
+        path for path in directory.glob("seq-*.parquet") if span_of(path.name) and path.name not in kept
+    ]
+    for path in covered:
+        path.unlink()
+    return len(covered)
 
 
 def _write(path: Path, table: pa.Table) -> None:
@@ -210,7 +279,8 @@ def _first_line(error: Exception) -> str:
 
 
 @contextmanager
-def _disk_errors() -> Iterator[None]:
+def disk_errors() -> Iterator[None]:
+    """What the disk refuses, as StorageFailed."""
     try:
         yield
     except OSError as error:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from outbox.chain import Entry, Head, Page, extend, genesis, sign_checkpoint
+from outbox.chain import Checkpoint, Entry, Head, Page, extend, genesis, sign_checkpoint
 from outbox.envelope import Ack, DeadLetter, Event, encode_event, encode_header, encode_payload, header_of
 from outbox.ids import AgentId, Epoch, MeshId, NodeId, Seq, make_event_id
 from outbox.records import Identity
@@ -59,6 +59,12 @@ class Outbox:
         self.head = genesis(STREAM.mesh, STREAM.node, STREAM.epoch)
         for start in range(0, len(entries), batch):
             self.append(tuple(entries[start : start + batch]))
+
+    def genesis(self) -> Head:
+        return genesis(STREAM.mesh, STREAM.node, STREAM.epoch)
+
+    def floor(self) -> Checkpoint | None:
+        return None
 
     def append(self, entries: tuple[Entry, ...]) -> None:
         self.head = extend(self.head, entries)

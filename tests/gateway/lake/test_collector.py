@@ -18,7 +18,7 @@ from tests.gateway.outboxes import KEY, NOW_MS, STREAM, Outbox, entry, message, 
 
 
 def run(outbox: Outbox, lake: Lake, progress=lambda _: None):
-    return collect(outbox.read, lake, STREAM, verify, now_ms=NOW_MS, progress=progress)
+    return collect(outbox, lake, STREAM, verify, now_ms=NOW_MS, progress=progress)
 
 
 def rows(lake: Lake, table: str = EVENTS) -> list[dict]:
@@ -35,7 +35,7 @@ def test_brings_the_lake_to_the_end_and_a_second_run_adds_nothing(tmp_path):
     outbox, lake, seen = messages(25), Lake(tmp_path), []
     first = run(outbox, lake, seen.append)
     assert (first.rows, first.files, first.flagged, first.quarantined) == (25, 1, 0, 0)
-    assert first.head == outbox.head == lake.cursor(STREAM)
+    assert first.head == outbox.head == lake.cursor(STREAM.mesh, STREAM.node)
     assert seen == [25]
     again = run(outbox, lake, seen.append)
     assert (again.rows, again.files, again.head) == (0, 0, outbox.head)

@@ -1,12 +1,13 @@
 import os
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from gateway.lake import lake as lake_module
 from gateway.lake.collector import collect
 from gateway.lake.lake import Lake
-from outbox.chain import genesis
 from spark.errors import LakeBusy, LakeDamaged
 from spark.layout import EVENTS, stream_dir
 from spark.schema import arrow_schema
@@ -16,10 +17,11 @@ from tests.gateway.outboxes import NOW_MS, STREAM, messages, verify
 def fill(root: Path, count: int, batch: int = 10) -> Lake:
     lake = Lake(root)
     outbox = messages(count, batch)
-    for upto in range(1, len(outbox.pages) + 1):  # one file a page
-        pages = outbox.pages[:upto]
+    pages = outbox.pages
+    for upto in range(1, len(pages) + 1):  # one file a page
+        outbox.pages = pages[:upto]
         collect(
-            lambda after, *_, pages=pages: next((p for p in pages if p.entries[0].seq > after.seq), None),
+            outbox,
             lake,
             STREAM,
             verify,
@@ -39,7 +41,7 @@ def problems(lake: Lake, key=verify) -> list[str]:
 
 def test_an_empty_lake_begins_at_the_genesis(tmp_path):
     lake = Lake(tmp_path / "lake")
-    assert lake.cursor(STREAM) == genesis(STREAM.mesh, STREAM.node, STREAM.epoch)
+    assert lake.cursor(STREAM.mesh, STREAM.node) is None
     assert lake.verify(lambda _: verify).files == 0
 
 
@@ -76,7 +78,7 @@ def test_verify_finds_a_missing_file_a_renamed_file_and_a_truncated_one(tmp_path
     third.with_name("seq-000000000021-000000000031.parquet").rename(third)
     assert "entries 11 to 20 are missing before it" in "\n".join(problems(lake))
     with pytest.raises(LakeDamaged, match="cannot be read"):
-        lake.cursor(STREAM)
+        lake.cursor(STREAM.mesh, STREAM.node)
 
 
 def test_verify_finds_a_file_of_another_stream_and_a_signature_of_another_key(tmp_path):
@@ -97,7 +99,7 @@ def test_a_cursor_is_not_taken_from_a_file_of_another_place(tmp_path):
     (path,) = paths(lake)
     path.rename(path.with_name("seq-000000000001-000000000011.parquet"))
     with pytest.raises(LakeDamaged, match="another stream or place") as caught:
-        lake.cursor(STREAM)
+        lake.cursor(STREAM.mesh, STREAM.node)
     assert "move the file away" in caught.value.hint
 
 
@@ -117,3 +119,42 @@ def test_files_of_an_older_version_lack_optional_columns_and_are_sound(tmp_path)
     assert problems(lake) == []
     pq.write_table(table.drop_columns(["seq"]), path)
     assert problems(lake) == ["it has other columns than this version knows"]
+
+
+def test_compacting_writes_one_file_in_place_of_many_and_the_cursor_stays(tmp_path):
+    lake = fill(tmp_path, 95)
+    before = lake.cursor(STREAM.mesh, STREAM.node)
+    assert lake.streams() == [(STREAM.node, STREAM.epoch)]
+    done = lake.compact(lake.streams()[0])
+    assert (done.written, done.removed) == (1, 10)
+    assert [path.name for path in paths(lake)] == ["seq-000000000001-000000000095.parquet"]
+    assert lake.cursor(STREAM.mesh, STREAM.node) == before
+    assert lake.verify(lambda _: verify).faults == ()
+    again = lake.compact(lake.streams()[0])
+    assert (again.written, again.removed) == (0, 0)
+
+
+def test_compacting_takes_overlapping_files_once_and_hides_no_hole(tmp_path, monkeypatch):
+    monkeypatch.setattr(lake_module, "COMPACT_ROWS_MAX", 40)
+    lake = fill(tmp_path, 95)
+    first, second, *_, seventh, _, _, _ = paths(lake)
+    seventh.unlink()
+    both = pa.concat_tables([pq.read_table(path, partitioning=None) for path in (first, second)])
+    wide = both.slice(5).replace_schema_metadata(pq.read_schema(second).metadata)
+    pq.write_table(wide, second.with_name("seq-000000000006-000000000020.parquet"))
+    lake.compact(lake.streams()[0])
+    assert [path.name for path in paths(lake)] == [
+        "seq-000000000001-000000000040.parquet",
+        "seq-000000000041-000000000060.parquet",
+        "seq-000000000071-000000000095.parquet",
+    ]
+    assert problems(lake) == ["entries 61 to 70 are missing before it"]
+
+
+def test_a_damaged_part_is_not_compacted(tmp_path):
+    lake = fill(tmp_path, 30)
+    _, second, _ = paths(lake)
+    os.truncate(second, 100)
+    with pytest.raises(LakeDamaged, match="cannot be read"):
+        lake.compact(lake.streams()[0])
+    assert len(paths(lake)) == 3

@@ -1,0 +1,148 @@
+"""``collect``, ``lake``: outboxes into a directory of Parquet files, and its upkeep."""
+
+import re
+from pathlib import Path
+
+import click
+
+from gateway.cli.homes import current_home, home_of, node_key
+from gateway.cli.options import as_json
+from gateway.cli.output import emit_json, note, table
+from spark.errors import LakeDamaged
+
+_LAKE = click.option(
+    "--lake",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    help="Directory of events.",
+)
+_HOMES = click.option(
+    "--home",
+    "homes",
+    multiple=True,
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    help="A node's home on this machine; repeatable (default: the current one).",
+)
+
+_COUNT = re.compile(r"(\d{1,9})([kM]?)", re.ASCII)
+_TIMES = {"": 1, "k": 1_000, "M": 1_000_000}
+
+
+def _count(text: str) -> int:
+    """``5000``, ``20k``, ``1M``. Raises BadParameter."""
+    match = _COUNT.fullmatch(text)
+    if match is None or int(match[1]) == 0:
+        raise click.BadParameter(f"{text[:40]!r} is no number of events; write 5000, 20k or 1M")
+    return int(match[1]) * _TIMES[match[2]]
+
+
+@click.command()
+@_LAKE
+@_HOMES
+@as_json
+@click.pass_context
+def collect(context: click.Context, *, lake: Path, homes: tuple[Path, ...], as_json: bool) -> None:
+    """Add what is new in each outbox to the lake, verified. May be repeated at any time."""
+    from gateway.clock import Clock
+    from gateway.lake.homes import collect_home
+    from gateway.lake.lake import Lake
+
+    done = {}
+    for home in [home_of(path) for path in homes] or [current_home(context)]:
+        node, collected = collect_home(home, node_key(home).public, Lake(lake), Clock().wall_ms())
+        done[node] = {
+            "events": collected.rows,
+            "head": collected.head.seq,
+            "flagged": collected.flagged,
+        }
+        if not as_json:
+            click.echo(f"{node}: {collected.rows} new events, up to {collected.head.seq}")
+    if as_json:
+        emit_json(done)
+
+
+@click.group()
+def lake() -> None:
+    """Look after collected events."""
+
+
+@lake.command()
+@_LAKE
+@as_json
+def compact(*, lake: Path, as_json: bool) -> None:
+    """Write one file in place of many small ones. Reports may read meanwhile; repeat it after a crash."""
+    from gateway.clock import Clock
+    from gateway.fleet.progress import make_progress
+    from gateway.lake.lake import Lake
+
+    place = Lake(lake)
+    streams = place.streams()
+    written = removed = 0
+    with make_progress(Clock()) as progress:
+        progress.begin("compact", len(streams) or 1)
+        for done, stream in enumerate(streams):
+            progress.at(done, "/".join(stream))
+            result = place.compact(stream)
+            written, removed = written + result.written, removed + result.removed
+    if as_json:
+        emit_json({"written": written, "removed": removed})
+    else:
+        click.echo(f"{written} files written, {removed} removed that they cover")
+
+
+@lake.command()
+@_LAKE
+@_HOMES
+@as_json
+@click.pass_context
+def verify(context: click.Context, *, lake: Path, homes: tuple[Path, ...], as_json: bool) -> None:
+    """Read every file again: checksums, names, order, holes; signatures of the nodes whose homes are here."""
+    from gateway.lake.homes import node_of
+    from gateway.lake.lake import Lake
+
+    known = [home_of(path) for path in homes] or [current_home(context)]
+    keys = {node_of(home): node_key(home).public.verify for home in known if home.journal.exists()}
+    place = Lake(lake)
+    found = place.verify(keys.get)
+    unknown = sorted({node for node, _ in place.streams()} - keys.keys())
+    if as_json:
+        emit_json({"files": found.files, "rows": found.rows, "faults": found.faults, "unsigned": unknown})
+    else:
+        table(("file", "problem"), [(fault.path, fault.problem) for fault in found.faults], empty="no fault")
+        note(
+            f"{found.files} files, {found.rows} rows; signatures not checked: {', '.join(unknown) or 'none'}"
+        )
+    if found.faults:
+        raise LakeDamaged(
+            f"{len(found.faults)} files of {lake} are not what they should be",
+            hint="move them away: the next collect reads their entries again",
+        )
+
+
+@lake.command()
+@_LAKE
+@click.option(
+    "--events", type=_count, default="100k", show_default=True, help="About so many: 5000, 20k, 1M."
+)
+@click.option("--seed", type=click.IntRange(0, 2**20), default=1, show_default=True)
+@as_json
+def generate(*, lake: Path, events: int, seed: int, as_json: bool) -> None:
+    """Fill an empty directory with made-up history in which every class of incident is planted.
+
+    What a report must find is in truth/: to try a report, its limits, or your own rules.
+    """
+    from gateway.clock import Clock
+    from gateway.fleet.progress import make_progress
+    from gateway.lake.generator import generate as fill
+
+    with make_progress(Clock()) as progress:
+        progress.begin("generate", events)
+        made = fill(lake, events, seed, progress=lambda done, _: progress.at(min(done, events)))
+    if as_json:
+        emit_json(made)
+        return
+    total = sum(made.incidents.values())
+    click.echo(f"{made.events} events, {total} incidents; judge them with: report --as-of {made.as_of}")
+
+
+COMMANDS = (collect, lake)
