@@ -1,4 +1,4 @@
-"""``collect``, ``report``: from outboxes to the SLA incident report."""
+"""``report``: the lake as SLA incidents, objectives and a page to forward."""
 
 import sys
 from pathlib import Path
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gateway.cli.homes import current_home
 from gateway.cli.options import as_json, duration, moment
 from gateway.cli.output import emit_json, note
 
