@@ -40,6 +40,7 @@ from gateway.links.reach import Issuer, reach_of
 from gateway.links.registry import Registry
 from gateway.links.tickets import TicketOffice
 from gateway.outlets import GatewayOutlets
+from gateway.retaining import retain
 from gateway.rooms import Rooms
 from gateway.runtime import Runtime
 from gateway.serving.servers import make_server, quieten, serve
@@ -119,6 +120,7 @@ class Gateway:
             tasks.create_task(runtime.run())
             tasks.create_task(rooms.run(lambda: runtime.feed.head, lambda: self._beat(rooms, registry)))
             tasks.create_task(self._publish_head(rooms, runtime.feed))
+            tasks.create_task(retain(runtime))
             tasks.create_task(registry.run())
             tasks.create_task(peering.run())
             # Inside, so that they close first: what is open says goodbye while the rest still runs.
@@ -201,7 +203,7 @@ class Gateway:
         while True:
             head = feed.head
             if head != said:
-                rooms.say_node(self.reach.endpoints, head)
+                rooms.say_node(self.reach.endpoints, head, self._reader.floor())
                 said = head
             await asyncio.sleep(HEAD_EVERY_S)
 

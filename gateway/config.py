@@ -16,10 +16,20 @@ from auth.addresses import check_gateway_url, is_loopback
 from auth.errors import BadJoinCode
 from gateway.courier.limits import CourierLimits
 from gateway.engine.policy import MirrorPolicy, Policy
+from gateway.engine.policy import Retention as RetentionRule
 from gateway.errors import ConfigError
 from outbox.errors import InvalidId
 from outbox.ids import NodeId, node_id
-from outbox.limits import ACK_TIMEOUT_MS, ATTEMPTS_MAX, BACKOFF_CAP_MS, BACKOFF_FIRST_MS
+from outbox.limits import (
+    ACK_TIMEOUT_MS,
+    ATTEMPTS_MAX,
+    BACKOFF_CAP_MS,
+    BACKOFF_FIRST_MS,
+    KEPT_BYTES,
+    KEPT_ENTRIES,
+    KEPT_MS,
+    READER_LEASE_MS,
+)
 from outbox.retry import RetryPolicy
 
 Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
@@ -51,6 +61,16 @@ class Local(msgspec.Struct, frozen=True):
 
     port: Port = 0
     """On loopback, always with a token; 0: off."""
+
+
+class Retention(msgspec.Struct, frozen=True):
+    """What the outbox keeps: what is above any of these bounds may be forgotten."""
+
+    age_ms: Millis = KEPT_MS
+    entries: Annotated[int, msgspec.Meta(ge=1)] = KEPT_ENTRIES
+    bytes: Annotated[int, msgspec.Meta(ge=1)] = KEPT_BYTES
+    reader_lease_ms: Millis = READER_LEASE_MS
+    """So long what a node has not read waits for it while it does not show itself."""
 
 
 class Retry(msgspec.Struct, frozen=True):
@@ -98,6 +118,7 @@ class Config(msgspec.Struct, frozen=True):
     listen: Listen = Listen()
     public: Public = Public()
     local: Local = Local()
+    retention: Retention = Retention()
     retry: Retry = Retry()
     sla: Sla = Sla()
     courier: Courier = Courier()
@@ -117,7 +138,15 @@ class Config(msgspec.Struct, frozen=True):
             mirrored = "all" if seed else "none"
         nodes = mirrored if isinstance(mirrored, str) else tuple(map(NodeId, mirrored))
         mirror = MirrorPolicy(nodes=nodes, bytes_max=self.mirror.bytes_max, age_ms=self.mirror.age_ms)
+        kept = self.retention
+        retention = RetentionRule(
+            age_ms=kept.age_ms,
+            entries_max=kept.entries,
+            bytes_max=kept.bytes,
+            reader_lease_ms=kept.reader_lease_ms,
+        )
         return Policy(
+            retention=retention,
             retry=retry,
             sla_accept_ms=self.sla.accept_ms,
             sla_process_ms=self.sla.process_ms,

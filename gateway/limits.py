@@ -48,3 +48,9 @@ HEAD_EVERY_S = 300.0
 
 JOIN_WITHIN_S = 30.0
 """How long a newcomer waits for its first copy of the state room."""
+
+RETAIN_EVERY_S = 60.0
+"""Between two looks at what may be forgotten: retention is counted in days."""
+
+RETAIN_AGAIN_S = 0.1
+"""After a look that left something to do: ten bounded moves a second outrun any writer."""

@@ -19,11 +19,20 @@ from gateway.crashpoint import CrashPoint, crashpoint
 from gateway.door import CURSORS_ROOM, STATE_ROOM
 from gateway.engine.effects import AgentChanged, agent_changed
 from gateway.limits import CURSORS_EVERY_S, HEARTBEAT_S
-from outbox.chain import Head
+from outbox.chain import Checkpoint, Head
 from outbox.forks import ForkProof
 from outbox.ids import NodeId, epoch_ordinal
 from outbox.records import Identity, LocalAgent
-from stateroom.bodies import AdmissionBody, AgentBody, Body, CursorsBody, HeartbeatBody, NodeBody, RoomMap
+from stateroom.bodies import (
+    AdmissionBody,
+    AgentBody,
+    Body,
+    CursorsBody,
+    FloorBody,
+    HeartbeatBody,
+    NodeBody,
+    RoomMap,
+)
 from stateroom.forks import fork_body, fork_key_of
 from stateroom.index import Index
 from stateroom.presence import Presence
@@ -99,14 +108,15 @@ class Rooms:
 
     # --- what we say
 
-    def say_node(self, endpoints: tuple[str, ...], head: Head) -> None:
-        """Who we are, where we are, how long our outbox is."""
+    def say_node(self, endpoints: tuple[str, ...], head: Head, floor: Checkpoint | None) -> None:
+        """Who we are, where we are, from where to where our outbox goes."""
         body = NodeBody(
             endpoints=endpoints,
             outbox_epoch=head.epoch,
             head_seq=head.seq,
             head_hash=head.hash.hex(),
             software=SOFTWARE,
+            floor=FloorBody(epoch=floor.epoch, seq=floor.seq, hash=floor.hash) if floor is not None else None,
         )
         self._put(self.state, RoomMap.NODES, self._identity.node, body)
 

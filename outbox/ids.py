@@ -80,6 +80,11 @@ def make_event_id(wall_ms: int, entropy: bytes) -> EventId:
     return EventId(f"evt_{wall_ms & ((1 << 48) - 1):012x}{rand_a:04x}{rand_b:016x}")
 
 
+def event_id_ms(event: EventId) -> int:
+    """When an event id was made, in milliseconds of its maker's wall clock."""
+    return int(event[4:16], 16)
+
+
 def epoch(text: str) -> Epoch:
     """Check the text form of an epoch. Raises InvalidId."""
     if not _EPOCH.fullmatch(text):

@@ -77,3 +77,14 @@ RECENT_BODY_BYTES_MAX = 4096
 
 ROWS_BUFFERED_MAX = 4096
 """Changed rows of one table held back until the commit: a few ticks' worth, some MiB with usual bodies."""
+
+KEPT_MS = 30 * 24 * 3600 * 1000
+KEPT_ENTRIES = 5_000_000
+KEPT_BYTES = 4 * 1024**3
+"""What an outbox keeps by default: a month, or what fits on a small machine's disk."""
+
+READER_LEASE_MS = 7 * 24 * 3600 * 1000
+"""So long unread entries wait for a node that does not show itself: a laptop's week off."""
+
+QUARANTINED_KEPT = 10_000
+"""Entries that are no events and are kept for an operator; the oldest go first."""

@@ -209,8 +209,8 @@ class Reader(msgspec.Struct, frozen=True, kw_only=True):
     epoch: Epoch
     """Of this outbox; so is ``seq``."""
     seq: Seq
-    seen_at_ms: int
-    """When it was last seen alive, or moved its cursor."""
+    unseen_ms: int = 0
+    """How long this gateway has run since it saw it alive, or move its cursor: no clock that may jump."""
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True):

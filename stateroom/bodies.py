@@ -57,6 +57,14 @@ class _Body(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     """Common wire rules of all bodies."""
 
 
+class FloorBody(_Body, frozen=True, kw_only=True):
+    """A place in an outbox, with the chain's hash there: a reader can go on from it."""
+
+    epoch: Annotated[str, msgspec.Meta(pattern=r"\A[0-9]{6}-[0-9a-f]{12}\Z")]
+    seq: Annotated[int, msgspec.Meta(ge=1, le=CLOCK_MAX)]
+    hash: Digest
+
+
 class NodeBody(_Body, frozen=True, kw_only=True):
     """A node about itself."""
 
@@ -67,6 +75,8 @@ class NodeBody(_Body, frozen=True, kw_only=True):
     head_hash: Text
     """Hex hash of the entry at ``(outbox_epoch, head_seq)``."""
     software: Text
+    floor: FloorBody | None = None
+    """Up to where the outbox is forgotten."""
 
 
 class AdmissionBody(_Body, frozen=True, kw_only=True):

@@ -5,8 +5,9 @@ from typing import Literal
 
 import msgspec
 
+from outbox.chain import Head
 from outbox.ids import AgentId, Epoch, NodeId, Seq
-from stateroom.bodies import CursorsBody, NodeBody, parse_fork_key, position
+from stateroom.bodies import CursorsBody, FloorBody, NodeBody, parse_fork_key, position
 from stateroom.forks import fork_body_of
 from stateroom.ownership import agent_body
 from stateroom.records import Record
@@ -43,10 +44,15 @@ def node_view(node: NodeId, admitted: Admitted, body: NodeBody | None, seen: See
         head_seq=Seq(body.head_seq if body else 0),
         head_hash=body.head_hash if body else "",
         software=body.software if body else "",
+        floor=_floor(body.floor) if body and body.floor else None,
         online=seen is not None and seen.online,
         last_seen_ms=seen.last_seen_ms if seen else None,
         links=seen.links if seen else (),
     )
+
+
+def _floor(body: FloorBody) -> Head:
+    return Head(Epoch(body.epoch), Seq(body.seq), body.hash)
 
 
 def agents_view(records: Iterable[Record]) -> dict[AgentId, OwnerView]:

@@ -8,6 +8,7 @@ from typing import Literal
 
 import msgspec
 
+from outbox.chain import Head
 from outbox.ids import AgentId, Epoch, MeshId, NodeId, Seq
 
 Position = tuple[Epoch, Seq]
@@ -25,6 +26,8 @@ class NodeView(msgspec.Struct, frozen=True, kw_only=True):
     head_seq: Seq = Seq(0)
     head_hash: str = ""
     software: str = ""
+    floor: Head | None = None
+    """Up to where the node has forgotten its outbox."""
     online: bool = False
     last_seen_ms: int | None = None
     """When its last heartbeat came, by our clock."""

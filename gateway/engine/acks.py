@@ -6,7 +6,7 @@ from gateway.engine.limits import ERROR_CHARS_MAX
 from gateway.engine.tick import Tick
 from outbox.envelope import Ack, Event, decode_event, decode_header, decode_payload, encode_payload
 from outbox.ids import EventId, NodeId
-from outbox.kinds import AckStatus, Kind, Outcome
+from outbox.kinds import RULES, AckStatus, Kind, Outcome
 from outbox.readership import names
 from outbox.records import Received, TurnState
 from outbox.timestamps import rfc3339
@@ -51,6 +51,8 @@ def repeat(tick: Tick, row: Received) -> None:
         told = event.kind == Kind.ACK and names(decode_header(entry.header), row.source)
         if told and _holds(row, decode_payload(event, Ack)):
             latest[event.event_id] = event
+    if not latest and (row.source, row.event_id) not in tick.said:
+        _say_anew(tick, row)
     for event in latest.values():
         trace = replace(
             event.trace,
@@ -58,6 +60,13 @@ def repeat(tick: Tick, row: Received) -> None:
             first_position=tick.store.first_position(event.event_id),
         )
         tick.emit(replace(event, trace=trace), (row.source,))
+
+
+def _say_anew(tick: Tick, row: Received) -> None:
+    """The ACKs were forgotten with the outbox below its floor, but the row was not."""
+    accept(tick, row)
+    if row.state is TurnState.DONE and RULES[Kind(row.kind)].processed:
+        process(tick, row)
 
 
 def cut(error: str | None) -> str | None:
@@ -81,4 +90,5 @@ def _emit(tick: Tick, to: NodeId, ack: Ack) -> None:
         created_at=tick.stamp(),
         payload=encode_payload(ack),
     )
+    tick.said.add((to, ack.ref))
     tick.emit(event, (to,))

@@ -4,7 +4,7 @@ import msgspec
 
 from auth.invites import InviteStatus
 from outbox.chain import Head, Page
-from outbox.ids import AgentId, EventId, NodeId
+from outbox.ids import AgentId, EventId, NodeId, Seq
 from outbox.records import Copy, LocalAgent
 
 
@@ -112,6 +112,19 @@ class Invited(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
     token: str
 
 
+class Pruned(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
+    """The outbox begins above its floor now."""
+
+    req: int
+    floor: Seq
+    """Up to where the outbox is forgotten, in the epoch of its floor; 0: nothing is."""
+    entries: int
+    bytes: int
+    """What is left."""
+    more: bool
+    """More may go than one tick can forget: ask again."""
+
+
 class Refused(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
     """A request was not done."""
 
@@ -184,6 +197,16 @@ class IncidentChanged(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
 
 
 Answer = (
-    Sent | Told | Settled | Extended | Subscribed | AgentChanged | Ticketed | Admitted | Invited | Refused
+    Sent
+    | Told
+    | Settled
+    | Extended
+    | Subscribed
+    | AgentChanged
+    | Pruned
+    | Ticketed
+    | Admitted
+    | Invited
+    | Refused
 )
 Effect = Answer | Handed | Appended | CopyChanged | CursorMoved | CaughtUp | StreamBroken | IncidentChanged

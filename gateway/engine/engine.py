@@ -17,6 +17,7 @@ from gateway.engine.inputs import (
     ClockMeasured,
     Exchange,
     Extend,
+    FloorRead,
     Grant,
     Input,
     Invite,
@@ -25,6 +26,7 @@ from gateway.engine.inputs import (
     Nack,
     Now,
     PageRead,
+    Prune,
     RelayCaught,
     RemoveAgent,
     Renew,
@@ -46,6 +48,7 @@ from gateway.engine.mirrors import Mirrors
 from gateway.engine.peers import Peers
 from gateway.engine.policy import Policy
 from gateway.engine.residents import Residents
+from gateway.engine.retention import Retainer
 from gateway.engine.tick import Entropy, Tick
 from gateway.engine.turns import Turns
 from outbox.chain import Sign
@@ -95,6 +98,7 @@ class Engine:
         self._mirrors = Mirrors(policy.mirror, store.copies())
         self._absences = Absences(self._identity.node)
         self._absences.see(view, now.mono_ms)
+        self._retainer = Retainer(now.mono_ms)
         self._view_is_new = True
 
     def apply(self, inputs: Iterable[Input], now: Now) -> list[Effect]:
@@ -133,9 +137,8 @@ class Engine:
 
     def _input(self, tick: Tick, item: Input) -> None:
         match item:
-            case PageRead():
-                streams.read_page(tick, self._residents, self._turns, self._mirrors, item)
-                timers.find_lost(tick, item.node)
+            case PageRead() | FloorRead():
+                self._follow(tick, item)
             case RelayCaught():
                 streams.caught(tick, item)
             case StreamStalled() | StreamFlows():
@@ -161,6 +164,13 @@ class Engine:
                 if answer is not None:
                     tick.effects.append(answer)
 
+    def _follow(self, tick: Tick, item: PageRead | FloorRead) -> None:
+        if isinstance(item, FloorRead):
+            streams.read_floor(tick, self._turns, item)
+        else:
+            streams.read_page(tick, self._residents, self._turns, self._mirrors, item)
+        timers.find_lost(tick, item.node)
+
     def _request(self, tick: Tick, item: Request) -> Answer | None:
         match item:
             case Send() | Reply() | TellIncident():
@@ -169,6 +179,8 @@ class Engine:
                 return self._turn(tick, item)
             case AddAgent() | SetAgent() | RemoveAgent():
                 return self._change_agent(tick, item)
+            case Prune():
+                return self._retainer.prune(tick, item)
             case _:
                 return self._desk.answer(item, tick.now, tick.view)
 
@@ -212,6 +224,7 @@ class Engine:
         self._view_is_new = True
         self._absences.see(view, tick.now.mono_ms)
         self._judge_held(tick)
+        streams.see_floors(tick, self._turns)
         for agent, owner in view.agents.items():
             known = before.agents.get(agent)
             if owner.status == "active" and (known is None or known.status != "active"):

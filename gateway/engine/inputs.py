@@ -5,7 +5,7 @@
 
 import msgspec
 
-from outbox.chain import Excerpt
+from outbox.chain import Checkpoint, Excerpt
 from outbox.envelope import IncidentNotice
 from outbox.ids import AgentId, Epoch, EventId, NodeId, Seq
 from outbox.kinds import Outcome
@@ -135,6 +135,21 @@ class RemoveAgent(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
 
     req: int
     name: AgentId
+
+
+class Prune(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
+    """Forget what may go: asked from time to time, or by an operator. Answer: Pruned."""
+
+    req: int
+    force: bool
+    """Also what readers have not read."""
+
+
+class FloorRead(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
+    """A node has forgotten its outbox up to a checkpoint; the signature was verified."""
+
+    node: NodeId
+    floor: Checkpoint
 
 
 class PageRead(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
@@ -268,7 +283,9 @@ Input = (
     | AddAgent
     | SetAgent
     | RemoveAgent
+    | Prune
     | PageRead
+    | FloorRead
     | RelayCaught
     | StreamStalled
     | StreamFlows
@@ -295,6 +312,7 @@ Request = (
     | AddAgent
     | SetAgent
     | RemoveAgent
+    | Prune
     | Exchange
     | Renew
     | Upgrade

@@ -22,3 +22,7 @@ ERROR_CHARS_MAX = 500
 
 EXPIRES_IN_MS_MAX = 366 * 24 * 3600 * 1000
 """The longest life that a sender may ask for: no state without a maximum time."""
+
+RETAIN_BATCHES_MAX = 500
+RETAIN_ENTRIES_MAX = 2_000
+"""Forgotten in one tick: some tens of milliseconds, as long as a busy commit."""

@@ -5,7 +5,7 @@ from typing import Literal
 import msgspec
 
 from outbox.ids import NodeId
-from outbox.limits import EXPIRES_IN_MS_DEFAULT
+from outbox.limits import EXPIRES_IN_MS_DEFAULT, KEPT_BYTES, KEPT_ENTRIES, KEPT_MS, READER_LEASE_MS
 from outbox.retry import RetryPolicy
 
 
@@ -23,10 +23,21 @@ class MirrorPolicy(msgspec.Struct, frozen=True, kw_only=True):
         return self.nodes == "all" or (self.nodes != "none" and node in self.nodes)
 
 
+class Retention(msgspec.Struct, frozen=True, kw_only=True):
+    """What the own outbox keeps; whatever is above any of the bounds may be forgotten."""
+
+    age_ms: int = KEPT_MS
+    entries_max: int = KEPT_ENTRIES
+    bytes_max: int = KEPT_BYTES
+    reader_lease_ms: int = READER_LEASE_MS
+    """A reader that was not seen for so long holds nothing any more."""
+
+
 class Policy(msgspec.Struct, frozen=True, kw_only=True):
     """Times are milliseconds."""
 
     retry: RetryPolicy = RetryPolicy()
+    retention: Retention = Retention()
     expires_in_ms: int = EXPIRES_IN_MS_DEFAULT
     sla_accept_ms: int = 10 * 60_000
     """An event that nobody accepted for so long is an incident, whatever the reason."""

@@ -25,7 +25,7 @@ from outbox.envelope import (
     decode_payload,
 )
 from outbox.errors import CallerError, InvalidEvent
-from outbox.ids import AgentId, Epoch, EventId, NodeId, event_id
+from outbox.ids import AgentId, Epoch, EventId, NodeId, epoch_ordinal, event_id
 from outbox.kinds import RULES, Kind, known_kind
 from outbox.limits import EXPIRES_IN_MS_DEFAULT
 from outbox.readership import names
@@ -91,6 +91,8 @@ def _deliverable(tick: Tick, residents: Residents, turns: Turns, arrived: Arrive
     row = tick.store.received(source, event.event_id, event.to_agent_id)
     if row is not None:
         acks.repeat(tick, row)  # the sender asks again: nothing is done twice
+    elif _is_forgotten(tick, arrived):
+        acks.refuse(tick, source, event.event_id, "below_floor")  # so may be what was done with it here
     elif (speaks := _standing(tick, arrived, event.source_agent_id)) is Standing.FOREIGN:
         _quarantine_arrived(tick, arrived, f"{event.source_agent_id} is not owned by {source}")
         acks.refuse(tick, source, event.event_id, "foreign_agent")
@@ -98,6 +100,15 @@ def _deliverable(tick: Tick, residents: Residents, turns: Turns, arrived: Arrive
         if event.kind == Kind.REPLY:
             on_reply(tick, source, event)
         _take(tick, residents, turns, arrived, event.to_agent_id, held=speaks is Standing.UNKNOWN)
+
+
+def _is_forgotten(tick: Tick, arrived: Arrived) -> bool:
+    """Whether its sender has forgotten the event: it has ended there, whatever came of it."""
+    node = tick.view.node(arrived.source)
+    if node is None or node.floor is None:
+        return False
+    epoch, seq = arrived.event.trace.first_position or (arrived.epoch, arrived.entry.seq)
+    return (epoch_ordinal(epoch), seq) <= (epoch_ordinal(node.floor.epoch), node.floor.seq)
 
 
 def _standing(tick: Tick, arrived: Arrived, agent: AgentId) -> Standing:

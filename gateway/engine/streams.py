@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from gateway.engine import receiver
 from gateway.engine.effects import CaughtUp, CursorMoved, StreamBroken
-from gateway.engine.inputs import LinkUp, PageRead, RelayCaught, StreamFlows, StreamStalled
+from gateway.engine.inputs import FloorRead, LinkUp, PageRead, RelayCaught, StreamFlows, StreamStalled
 from gateway.engine.mirrors import Mirrors
 from gateway.engine.peers import reached
 from gateway.engine.residents import Residents
@@ -19,12 +19,13 @@ from gateway.engine.turns import Turns
 from outbox.chain import Checkpoint, Entry, Excerpt, Head, Page, Stub, follow
 from outbox.chain import genesis as genesis_of
 from outbox.errors import BodyWithheld, BrokenChain, ForeignEpoch
-from outbox.ids import NodeId
+from outbox.ids import NodeId, epoch_ordinal
 from outbox.readership import withheld
 from outbox.store import Store
 
 RELAY_TAMPERED = "relay_tampered"
 STALLED = "stream_stalled"
+HISTORY_MISSED = "history_missed"
 
 
 class Verdict(StrEnum):
@@ -99,6 +100,34 @@ def _move(tick: Tick, turns: Turns, node: NodeId, reached: Checkpoint) -> None:
         turns.go_on(node, tick.now)
     else:
         turns.stream_moved(node, tick.now)
+
+
+def see_floors(tick: Tick, turns: Turns) -> None:
+    """The room tells it too: of an outbox that is read over others its writer is not there to say it."""
+    for node in tick.view.peers(tick.identity.node):
+        if node.floor is not None:
+            at, mesh = node.floor, tick.identity.mesh
+            floor = Checkpoint(mesh, node.node, at.epoch, at.seq, at.hash, b"")
+            read_floor(tick, turns, FloorRead(node.node, floor))
+
+
+def read_floor(tick: Tick, turns: Turns, read: FloorRead) -> None:
+    """The writer has forgotten what stands below: a reader that is not as far goes on there.
+
+    It does not happen to one that shows itself. Who begins misses nothing, who had begun is told so.
+    """
+    floor, known = read.floor, tick.store.cursor(read.node)
+    if known is not None and _order(known) >= _order(floor.head):
+        return
+    if known is not None and known.seq:
+        tick.open_incident(
+            HISTORY_MISSED, read.node, f"from {known.epoch}/{known.seq} to {floor.epoch}/{floor.seq}"
+        )
+    _move(tick, turns, read.node, floor)
+
+
+def _order(head: Head) -> tuple[int, int]:
+    return epoch_ordinal(head.epoch), head.seq
 
 
 def caught(tick: Tick, item: RelayCaught) -> None:

@@ -70,6 +70,8 @@ class Tick:
     effects: list[Effect] = field(default_factory=list)
     entries: list[Entry] = field(default_factory=list)
     loopback: deque[Arrived] = field(default_factory=deque)
+    said: set[tuple[NodeId, EventId]] = field(default_factory=set)
+    """Events, by their source, of which this tick has said something for the first time."""
     repeated: set[tuple[NodeId, EventId]] = field(default_factory=set)
     """Events, by their source, whose ACKs this tick has said again."""
     head: Head = field(init=False)

@@ -1,8 +1,8 @@
 """One link: two gateways read streams from each other over one socket.
 
-Frames and their bytes are in ``gateway.wire``. Both sides speak at once: each says who it is, what it has
-and what it wants, then pages flow as they are committed. ``gateway.links.sources`` decides which stream is
-read over which link. One task reads the socket and one writes to it, so that neither waits for the other.
+Frames are in ``gateway.wire``. Both sides speak at once: each says who it is, what it has and what it wants,
+then pages flow as they commit. ``gateway.links.sources`` decides which stream is read over which link. One
+task reads the socket and one writes to it, so that neither waits for the other.
 """
 
 import asyncio
@@ -11,11 +11,12 @@ from typing import Protocol
 import structlog
 
 from gateway.crashpoint import CrashPoint, crashpoint
-from gateway.engine.inputs import ClockMeasured, LinkDown, LinkUp, PageRead, StreamHead
+from gateway.engine.inputs import ClockMeasured, FloorRead, LinkDown, LinkUp, PageRead, StreamHead
 from gateway.limits import PING_EVERY_S
 from gateway.links.asking import Asking
 from gateway.links.credit import Allowance, Grants, Window
-from gateway.links.errors import LinkEnded, SocketClosed, VersionRefused
+from gateway.links.errors import LinkEnded, SocketClosed
+from gateway.links.greeting import agreed_version
 from gateway.links.limits import HAVE_EVERY_S, LINK_STARTS_WITHIN_S
 from gateway.links.local import Local
 from gateway.links.outgoing import Outgoing
@@ -30,6 +31,7 @@ from gateway.wire.frames import (
     Credit,
     Entries,
     Filter,
+    Floor,
     Frame,
     Have,
     Hello,
@@ -38,11 +40,10 @@ from gateway.wire.frames import (
     Seen,
     Stock,
     Want,
-    common_version,
 )
 from gateway.wire.pages import page_bytes
 from outbox.chain import Head, Verify, check_signature
-from outbox.errors import BadCheckpoint, BadFrame, CursorError, MeshError
+from outbox.errors import BadCheckpoint, BadFrame, CursorBelowFloor, CursorError, MeshError
 from outbox.groups import first_of
 from outbox.ids import NodeId, Seq
 from outbox.readership import excerpt, whole
@@ -164,8 +165,6 @@ class Link:
         if not self._ended.done():
             self._ended.set_exception(error)
 
-    # --- the beginning
-
     async def _greet(self) -> None:
         who, clock = self._local.identity, self._local.clock
         await self._send(Hello(VERSION, VERSIONS, who.node, who.mesh, clock.wall_ms()))
@@ -174,18 +173,10 @@ class Link:
                 hello = decode(await self._socket.receive())
         except TimeoutError:
             raise LinkEnded(f"{self.peer} opened a link and says nothing") from None
-        if not isinstance(hello, Hello) or (hello.node, hello.mesh) != (self.peer, who.mesh):
-            raise BadFrame(f"the first frame is not the hello of {self.peer}")
-        version = common_version(hello.versions)
-        if version is None:
-            raise VersionRefused(
-                f"{self.peer} speaks versions {hello.versions}",
-                hint=f"this gateway speaks {VERSIONS}: update the older one",
-            )
-        self.version = version
-        if version == 1:
+        self.version = agreed_version(hello, self.peer, who.mesh)
+        if self.version == 1:
             self._allowance = Window()
-        self._outgoing.have(self._shelf.stocks(copies=version > 1))
+        self._outgoing.have(self._shelf.stocks(copies=self.version > 1))
 
     # --- what the peer says
 
@@ -196,6 +187,8 @@ class Link:
             match frame:
                 case Entries():
                     await self._take(hub, frame)
+                case Floor():
+                    await self._on_floor(frame)
                 case Seen():
                     self._on_seen(frame)
                 case Credit():
@@ -256,6 +249,14 @@ class Link:
         self._shelf.check(frame.node, frame.epoch, Seq(frame.after))
         self._serving.want(frame)
 
+    async def _on_floor(self, frame: Floor) -> None:
+        if frame.node != self.peer:
+            raise BadFrame(f"only {frame.node} itself may say that its outbox was forgotten")
+        if self._asking.expects(frame.node, frame.ask):
+            floor = frame.checkpoint(mesh := self._local.identity.mesh)
+            check_signature(floor, mesh, self.peer, self._verify)
+            await self._local.runtime.tell(FloorRead(self.peer, floor))
+
     def _on_seen(self, frame: Seen) -> None:
         if isinstance(self._allowance, Window):
             self._allowance.seen(frame.seq)
@@ -286,9 +287,10 @@ class Link:
         stream, reading = turn
         try:
             page = self._shelf.page(stream, reading.epoch, reading.after)
-        except CursorError:
+        except CursorError as error:
             if stream == self._local.identity.node:
-                raise
+                await self._send_floor(error, stream, reading.ask)
+                return True
             self._serving.drop(stream)  # a copy that was trimmed or begun anew: say what there is now
             self._outgoing.grown(stream)
             return True
@@ -300,6 +302,13 @@ class Link:
         self._allowance.spend(page_bytes(part), page.checkpoint.seq)
         await self._send(Entries(stream, part, reading.ask))
         return True
+
+    async def _send_floor(self, error: CursorError, stream: NodeId, ask: int) -> None:
+        """The peer wants what was forgotten: it goes on at the floor. Raises the error when it cannot."""
+        if self.version == 1 or not isinstance(error, CursorBelowFloor) or not (floor := self._shelf.floor()):
+            raise error
+        self._serving.sent(stream, floor.epoch, floor.seq)
+        await self._send(Floor(stream, ask, floor.epoch, floor.seq, floor.hash, floor.signature))
 
     async def _announce(self) -> None:
         """Tell of streams that grow and are read elsewhere: who loses a source finds another at once."""

@@ -1,12 +1,14 @@
 """What can be read from this node: its own outbox and copies of others, from memory when it is recent."""
 
+from contextlib import suppress
 from typing import Protocol
 
 from gateway.copies import Copies
 from gateway.feed import Feed
 from gateway.wire.frames import Stock
-from outbox.chain import Head, Page
-from outbox.ids import Epoch, NodeId, Seq
+from outbox.chain import Checkpoint, Head, Page
+from outbox.errors import CursorBelowFloor
+from outbox.ids import Epoch, NodeId, Seq, epoch_ordinal
 from outbox.limits import PAGE_BYTES_MAX, PAGE_ENTRIES_MAX
 
 
@@ -19,6 +21,10 @@ class Committed(Protocol):
 
     def cursors(self) -> dict[NodeId, Head]:
         """All of them."""
+        ...
+
+    def floor(self) -> Checkpoint | None:
+        """Up to where the own outbox was forgotten."""
         ...
 
     def read(self, after: Head, entries_max: int, bytes_max: int) -> Page | None:
@@ -47,15 +53,19 @@ class Shelf:
     def stock(self, stream: NodeId) -> Stock | None:
         """One stream, if it is here."""
         if stream == self._own:
-            head = self._feed.head
-            return Stock(stream, head.epoch, 1, head.seq, head.hash)
+            head, floor = self._feed.head, self._reader.floor()
+            below = floor.seq if floor is not None and floor.epoch == head.epoch else 0
+            return Stock(stream, head.epoch, below + 1, head.seq, head.hash)
         copy = self._copies.get(stream)
         if copy is None:
             return None
         return Stock(stream, copy.epoch, copy.first, copy.last, copy.hash, signature=copy.signature)
 
     def page(self, stream: NodeId, epoch: Epoch | None, after: Seq) -> Page | None:
-        """What follows a position; None at the end. Raises CursorError branches."""
+        """What follows a position; None at the end.
+
+        Raises CursorError branches; CursorBelowFloor also for the beginning of what does not begin there now.
+        """
         if stream != self._own:
             return self._copied(stream, epoch, after)
         head = self._feed.head
@@ -65,11 +75,20 @@ class Shelf:
             recent = self._feed.after(after)
             if recent is not None:
                 return recent
+        floor = self._reader.floor()
+        if floor is not None and _order(epoch, after) < _order(floor.epoch, floor.seq):
+            raise CursorBelowFloor(f"the outbox is forgotten up to {floor.seq}", hint="update this gateway")
         return self._reader.read(Head(epoch or head.epoch, after, b""), PAGE_ENTRIES_MAX, PAGE_BYTES_MAX)
+
+    def floor(self) -> Checkpoint | None:
+        """Where the own outbox begins now."""
+        return self._reader.floor()
 
     def check(self, stream: NodeId, epoch: Epoch | None, after: Seq) -> None:
         """Raises CursorError branches for a position in the own outbox that cannot be; copies may change."""
-        if stream == self._own:
+        if stream != self._own:
+            return
+        with suppress(CursorBelowFloor):  # it will be told where the outbox begins
             self._reader.read(Head(epoch or self._feed.head.epoch, after, b""), 1, 1)
 
     def _copied(self, stream: NodeId, epoch: Epoch | None, after: Seq) -> Page | None:
@@ -84,3 +103,7 @@ class Shelf:
                 return recent
         at = Head(epoch or copy.epoch, after, b"")
         return self._reader.read_copy(stream, at, PAGE_ENTRIES_MAX, PAGE_BYTES_MAX)
+
+
+def _order(epoch: Epoch | None, seq: Seq) -> tuple[int, int]:
+    return (0, 0) if epoch is None else (epoch_ordinal(epoch), seq)

@@ -21,7 +21,20 @@ from typing import NamedTuple, assert_never
 
 import msgspec
 
-from gateway.wire.frames import VERSION, Bye, Credit, Entries, Frame, Have, Hello, Ping, Pong, Seen, Want
+from gateway.wire.frames import (
+    VERSION,
+    Bye,
+    Credit,
+    Entries,
+    Floor,
+    Frame,
+    Have,
+    Hello,
+    Ping,
+    Pong,
+    Seen,
+    Want,
+)
 from gateway.wire.limits import FRAME_BYTES_MAX, HEADER_BYTES_MAX
 from gateway.wire.pages import EntriesHeader, Header, join_page, split_page
 from gateway.wire.version1 import Header1, newer, older
@@ -58,6 +71,12 @@ FRAMES = (
         "send what follows in this stream, as it commits; `filter` is `all`, `mine` or `none`",
     ),
     FrameRule(
+        "floor",
+        "node, ask, epoch, seq, hash, signature",
+        "writer",
+        "I have forgotten my outbox up to this checkpoint; whoever is not as far goes on there",
+    ),
+    FrameRule(
         "entries",
         "node, epoch, from, ask, sizes[[header, body]…], checkpoint {mesh, hash, signature}",
         "writer",
@@ -72,7 +91,11 @@ FRAMES = (
 
 HISTORY = (
     (1, "2026-11", "The two outboxes of a link, whole pages; `seen` returns a window of 4 MiB."),
-    (2, "2026-11", "Several streams, `filter`, bodies as hashes, `ask`, `credit`, copies of other streams."),
+    (
+        2,
+        "2026-11",
+        "Several streams, `filter`, bodies as hashes, `ask`, `credit`, copies of other streams, `floor`.",
+    ),
 )
 
 _LENGTH_BYTES = 4
@@ -133,7 +156,7 @@ def _check_ids(header: Header) -> None:
             node_id(header.node)
             if header.after:
                 raise InvalidId("epoch", "null")
-        case Want() | Seen():
+        case Want() | Seen() | Floor():
             _check_place(header.node, header.epoch)
         case EntriesHeader():
             _check_place(header.node, header.epoch)

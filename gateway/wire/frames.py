@@ -10,7 +10,7 @@ from typing import Annotated
 import msgspec
 
 from gateway.wire.limits import CREDIT_BYTES_MAX, HAVE_STREAMS_MAX, SAFE_INTEGER_MAX, TEXT_MAX, VERSIONS_MAX
-from outbox.chain import Excerpt, Head
+from outbox.chain import Checkpoint, Excerpt, Head
 from outbox.ids import Epoch, MeshId, NodeId, Seq
 
 Natural = Annotated[int, msgspec.Meta(ge=0, le=SAFE_INTEGER_MAX)]
@@ -103,6 +103,21 @@ class Entries(msgspec.Struct, frozen=True):
     ask: int = 1
 
 
+class Floor(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="t", tag="floor"):
+    """The writer's signed checkpoint up to which it has forgotten its outbox: entries follow from there."""
+
+    node: NodeId
+    ask: Ask
+    epoch: Epoch
+    seq: Annotated[int, msgspec.Meta(ge=1, le=SAFE_INTEGER_MAX)]
+    hash: Digest
+    signature: Signature
+
+    def checkpoint(self, mesh: MeshId) -> Checkpoint:
+        """The same as the chain knows it."""
+        return Checkpoint(mesh, self.node, self.epoch, Seq(self.seq), self.hash, self.signature)
+
+
 class Seen(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="t", tag="seen"):
     """What the reader has durably handled of the receiver's own outbox. It is no ACK of any event."""
 
@@ -137,7 +152,7 @@ class Bye(msgspec.Struct, frozen=True, tag_field="t", tag="bye"):
     hint: Text = ""
 
 
-Frame = Hello | Have | Want | Entries | Seen | Credit | Ping | Pong | Bye
+Frame = Hello | Have | Want | Floor | Entries | Seen | Credit | Ping | Pong | Bye
 
 
 def common_version(offered: tuple[int, ...]) -> int | None:

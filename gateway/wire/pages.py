@@ -10,6 +10,7 @@ from gateway.wire.frames import (
     Credit,
     Digest,
     Entries,
+    Floor,
     Have,
     Hello,
     Ping,
@@ -53,7 +54,7 @@ class EntriesHeader(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag
     checkpoint: WireCheckpoint
 
 
-Header = Hello | Have | Want | EntriesHeader | Seen | Credit | Ping | Pong | Bye
+Header = Hello | Have | Want | Floor | EntriesHeader | Seen | Credit | Ping | Pong | Bye
 """What the JSON of a frame can be."""
 
 

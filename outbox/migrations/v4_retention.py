@@ -40,7 +40,7 @@ CREATE TABLE readers (
     node TEXT PRIMARY KEY,
     epoch TEXT NOT NULL,
     seq INTEGER NOT NULL,
-    seen_at_ms INTEGER NOT NULL
+    unseen_ms INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX received_origin ON received (source, epoch, seq) WHERE state = 'done';
 CREATE INDEX remembered_event ON remembered (event_id);

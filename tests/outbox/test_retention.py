@@ -203,7 +203,7 @@ def test_a_floor_passes_from_epoch_to_epoch(store: Store, world: Any) -> None:
 
 
 def test_readers_are_kept_by_name(store: Store) -> None:
-    rows = [Reader(node=node, epoch=FIRST, seq=Seq(3), seen_at_ms=7) for node in (MBP, LAB)]
+    rows = [Reader(node=node, epoch=FIRST, seq=Seq(3), unseen_ms=7) for node in (MBP, LAB)]
     store.begin()
     for row in rows:
         store.put_reader(row)

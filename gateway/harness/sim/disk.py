@@ -6,10 +6,13 @@ has heard of it: nothing that depends on it has left the process then, so both o
 
 from collections.abc import Callable
 
-from outbox.chain import Head
+from outbox.chain import Entry, Head
+from outbox.delivery import settled
 from outbox.errors import StorageFull
+from outbox.ids import AgentId, Epoch, EventId, NodeId, Seq
+from outbox.kinds import Kind
 from outbox.memory import MemoryStore
-from outbox.records import Identity
+from outbox.records import Delivery, Identity, Received
 
 
 class Disk(MemoryStore):
@@ -24,6 +27,10 @@ class Disk(MemoryStore):
         """Stops the process for so long."""
         self.commits = 0
         self._last: tuple[list[Callable[[], object]], Head] | None = None
+        self.forgotten_entries: list[Entry] = []
+        """What retention has taken away, for the judge: the whole history is what he wants to see."""
+        self.forgotten_deliveries: dict[EventId, list[Delivery]] = {}
+        self.forgotten_turns: dict[tuple[NodeId, EventId, AgentId], Received] = {}
 
     def commit(self) -> None:
         """Keep what was written. Raises StorageFull."""
@@ -45,3 +52,43 @@ class Disk(MemoryStore):
         self._undo = undo
         self._last = None
         self.rollback()
+
+    # --- what was there and is forgotten
+
+    def ever_received(self, source: NodeId, event: EventId, agent: AgentId) -> Received | None:
+        """The ledger row, or what it was when it was forgotten."""
+        return self.received(source, event, agent) or self.forgotten_turns.get((source, event, agent))
+
+    def ever_turns(self, source: NodeId, event: EventId) -> list[Received]:
+        """The ledger rows of an event, forgotten ones too."""
+        gone = [row for key, row in self.forgotten_turns.items() if key[:2] == (source, event)]
+        return [*self.turns_of(source, event), *gone]
+
+    def ever_owed(self, event: EventId) -> list[Delivery]:
+        """The delivery rows, or what they were when they were forgotten."""
+        return self.obligations(event) or self.forgotten_deliveries.get(event, [])
+
+    def prune_ledger(self, source: NodeId, epoch: Epoch, seq: Seq, limit: int) -> int:
+        """Forget finished turns; the judge does not."""
+        before = dict(self._received)
+        count = super().prune_ledger(source, epoch, seq, limit)
+        for key in before.keys() - self._received.keys():
+            self._set(self.forgotten_turns, key, before[key])
+        return count
+
+    def _forget(self, epoch: Epoch, entry: Entry) -> None:
+        self._log().append(self.forgotten_entries.pop)
+        self.forgotten_entries.append(entry)
+        super()._forget(epoch, entry)
+
+    def _forget_rows(self, event: EventId) -> None:
+        rows = self.obligations(event)
+        if rows:
+            self._set(self.forgotten_deliveries, event, rows)
+        super()._forget_rows(event)
+
+
+def forgotten_too_early(disk: Disk) -> list[Delivery]:
+    """Deliveries that were forgotten before they had an end."""
+    rows = [row for gone in disk.forgotten_deliveries.values() for row in gone]
+    return [row for row in rows if not settled(Kind(row.kind), row.state)]

@@ -33,6 +33,7 @@ from gateway.links.reach import Reach
 from gateway.links.registry import Registry
 from gateway.links.socket import DialledSocket
 from gateway.outlets import GatewayOutlets
+from gateway.retaining import retain
 from gateway.runtime import Runtime
 from gateway.tokens import TokenTable
 from outbox.chain import Verify
@@ -127,6 +128,7 @@ class SimGateway:
             tasks.create_task(runtime.run())
             tasks.create_task(rooms.publish_cursors(lambda: runtime.feed.head))
             tasks.create_task(self._publish_head(reach, runtime.feed))
+            tasks.create_task(retain(runtime))
             tasks.create_task(registry.run())
             tasks.create_task(peering.run())
             for resident in self.residents:
@@ -193,5 +195,5 @@ class SimGateway:
         while True:
             if feed.head != said:
                 said = feed.head
-                self.rooms.say_node(reach.endpoints, said)
+                self.rooms.say_node(reach.endpoints, said, self.home.disk.floor())
             await asyncio.sleep(HEAD_EVERY_S)

@@ -6,10 +6,10 @@ from gateway.engine.deliveries import DUPLICATE
 from gateway.engine.letters import DEAD, NEVER_ACCEPTED, NOT_PROCESSED
 from gateway.harness.sim.disk import Disk
 from gateway.harness.sim.findings import Finding, Promise
+from gateway.harness.sim.forgetting import forgotten
 from gateway.harness.sim.liar import STOLEN, STRANGER, Liar
 from gateway.harness.sim.mesh import SimMesh
 from gateway.harness.sim.outbox import OutboxRead, read_outbox
-from outbox.chain import genesis
 from outbox.delivery import settled
 from outbox.envelope import Event
 from outbox.errors import PeerError
@@ -55,14 +55,14 @@ def judge(mesh: SimMesh, liars: Sequence[Liar]) -> Iterator[Finding]:
         yield from _turns(mesh, name, home.disk)
         for source, outbox in outboxes.items():
             yield from _cursor(name, home.disk, source, outbox, outboxes[name])
+        yield from forgotten(mesh, name, outboxes[name])
         yield from _lies(name, home.disk, liars)
     yield from _engaged_once(mesh)
 
 
 def _chain(mesh: SimMesh, name: NodeId, disk: Disk) -> Iterator[Finding]:
-    start = genesis(mesh.keys.mesh, name, disk.identity().epoch)
     try:
-        verify_outbox(disk, mesh.keys.key(name).verify, start)
+        verify_outbox(disk, mesh.keys.key(name).verify, disk.beginning())
     except PeerError as error:
         yield Finding(Promise.SENT_IS_KEPT, f"the outbox of {name} does not verify: {error}")
 
@@ -81,12 +81,12 @@ def _sent(mesh: SimMesh, name: NodeId, outbox: OutboxRead) -> Iterator[Finding]:
 
 def _acks(name: NodeId, disk: Disk, outbox: OutboxRead) -> Iterator[Finding]:
     for (source, event), acks in outbox.accepted.items():
-        if not disk.turns_of(source, event):
+        if not disk.ever_turns(source, event):
             yield Finding(Promise.ACCEPTED_IS_DURABLE, f"{name} accepted {event} and has no row of it")
-        if len(acks) > 1:
+        if len(acks) > 1 and not disk.forgotten_entries:
             yield Finding(Promise.ENGAGED_ONCE, f"{name} accepted {event} in {len(acks)} ACKs")
     for (source, event), ends in outbox.ended.items():
-        if disk.turns_of(source, event) and len(ends) > 1:
+        if disk.turns_of(source, event) and len(ends) > 1 and not disk.forgotten_entries:
             yield Finding(Promise.ENGAGED_ONCE, f"{name} ended {event} in {len(ends)} ACKs")
 
 
@@ -99,9 +99,9 @@ def _deliveries(mesh: SimMesh, name: NodeId, disk: Disk, outbox: OutboxRead) -> 
         if row.state is DeliveryState.DEAD_LETTER:
             yield from _dead(name, disk, row, outbox)
         if row.state is not DeliveryState.SUPERSEDED and row.node is not None:
-            there = mesh.homes[row.node].disk.received(name, row.event_id, row.to_agent)
+            there = mesh.homes[row.node].disk.ever_received(name, row.event_id, row.to_agent)
             yield from _agreement(name, row, there)
-    missing = [event for event in outbox.owed if not disk.obligations(event)]
+    missing = [event for event in outbox.owed if not disk.ever_owed(event)]
     for event in missing:
         yield Finding(Promise.EVERY_SEND_ENDS, f"nobody at {name} waits for the end of {event}")
 
@@ -169,7 +169,7 @@ def _turn(mesh: SimMesh, name: NodeId, row: Received) -> Iterator[Finding]:
         if row.delivery_count:
             yield Finding(Promise.LIARS_ARE_REFUSED, f"{name} engaged {row.event_id} of {row.source}")
         return
-    sent = mesh.homes[row.source].disk.obligations(row.event_id)
+    sent = mesh.homes[row.source].disk.ever_owed(row.event_id)
     if not sent:
         yield Finding(
             Promise.EVERY_SEND_ENDS, f"{name} took {row.event_id}, which {row.source} does not know"
@@ -196,7 +196,7 @@ def _cursor(
 
 
 def _handled(disk: Disk, own: OutboxRead, source: NodeId, event: Event) -> bool:
-    return bool(disk.turns_of(source, event.event_id)) or (source, event.event_id) in own.refused
+    return bool(disk.ever_turns(source, event.event_id)) or (source, event.event_id) in own.refused
 
 
 def _engaged_once(mesh: SimMesh) -> Iterator[Finding]:

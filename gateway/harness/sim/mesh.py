@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from gateway.courier.limits import CourierLimits
 from gateway.crashpoint import CrashPoint
 from gateway.engine.inputs import AddAgent, RemoveAgent
-from gateway.engine.policy import MirrorPolicy, Policy
+from gateway.engine.policy import MirrorPolicy, Policy, Retention
 from gateway.errors import Busy, Denied
 from gateway.harness.sim.agent import SimAgent
 from gateway.harness.sim.chronicle import Chronicle
@@ -37,6 +37,8 @@ from stateroom.records import sign_record
 EPOCH = Epoch("000001-000000000001")
 _IMPATIENT = Policy(sla_accept_ms=60_000, sla_process_ms=60_000)
 """Incidents and status requests after a minute."""
+_READER_LEASES_MS = (90_000, 5 * 60_000)
+"""The liar is a member that never reads: without a lease it would hold everything for ever."""
 _SMALL_INBOX = CourierLimits(max_depth=3)
 _OPERATOR_LOOKS_S = 5.0
 
@@ -81,6 +83,10 @@ class SimMesh:
             home.policy = _IMPATIENT
         if name in self.topology.mirrors:
             home.policy = replace(home.policy, mirror=MirrorPolicy(nodes="all"))
+        if Fault.RETENTION in self.plan.faults:
+            lease_ms = Dice(self.plan.seed, "retention").among(_READER_LEASES_MS)
+            kept = Retention(entries_max=15, reader_lease_ms=lease_ms)
+            home.policy = replace(home.policy, retention=kept)
         return home
 
     def _agent(self, name: NodeId, number: int) -> SimAgent:

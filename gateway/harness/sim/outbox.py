@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from gateway.engine.retention import RETENTION_FLOOR
 from gateway.harness.sim.disk import Disk
 from outbox.chain import extend, genesis
-from outbox.envelope import Ack, Event, decode_event, decode_header, decode_payload
+from outbox.envelope import Ack, Event, Signal, decode_event, decode_header, decode_payload
 from outbox.ids import EventId, NodeId, Seq
 from outbox.kinds import RULES, AckStatus, Kind, Outcome
 
@@ -29,6 +30,8 @@ class OutboxRead:
     """The terminal ACKs of each event that was taken."""
     refused: set[tuple[NodeId, EventId]] = field(default_factory=set)
     letters: set[EventId] = field(default_factory=set)
+    floors: set[str] = field(default_factory=set)
+    """The places up to which it says that it has forgotten."""
     _wanted: list[tuple[Seq, tuple[NodeId, ...] | str, Event]] = field(default_factory=list)
 
     def deliverable(self, reader: NodeId) -> Iterator[tuple[Seq, Event]]:
@@ -46,6 +49,10 @@ class OutboxRead:
                 self.keys.setdefault(name, set()).add(event.event_id)
         elif event.kind == Kind.DEAD_LETTER and event.corr_id is not None:
             self.letters.add(event.corr_id)
+        elif event.kind == Kind.SIGNAL:
+            signal = decode_payload(event, Signal)
+            if signal.signal == RETENTION_FLOOR:
+                self.floors.add(signal.detail)
         elif event.kind == Kind.ACK:
             for reader in to:
                 self._add_ack(NodeId(reader), event.event_id, decode_payload(event, Ack))
@@ -60,13 +67,13 @@ class OutboxRead:
 
 
 def read_outbox(disk: Disk) -> OutboxRead:
-    """All of it."""
+    """All of it, with what was forgotten."""
     read = OutboxRead()
     identity = disk.identity()
     head = genesis(identity.mesh, identity.node, identity.epoch)
     read.hashes[0] = head.hash
-    page = disk.read(head, _ALL_ENTRIES, _ALL_BYTES)
-    for entry in page.entries if page is not None else ():
+    page = disk.read(disk.beginning(), _ALL_ENTRIES, _ALL_BYTES)
+    for entry in (*disk.forgotten_entries, *(page.entries if page is not None else ())):
         head = extend(head, (entry,))
         read.hashes[entry.seq] = head.hash
         read.add(entry.seq, decode_header(entry.header).to, decode_event(entry.body))

@@ -57,6 +57,8 @@ class Fault(StrEnum):
     """The same, and a seed changes what it carries."""
     OLD_VERSION = "old_version"
     """Some nodes speak the frames of the version before."""
+    RETENTION = "retention"
+    """Outboxes keep little, and in some worlds readers are taken for dead after minutes."""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):

@@ -168,7 +168,8 @@ class Witness:
         if event.kind != Kind.ACK:
             return
         ack = decode_payload(event, Ack)
-        rows = disk.ledger(ack.ref)
+        forgotten = [row for row in disk.forgotten_turns.values() if row.event_id == ack.ref]
+        rows = [*disk.ledger(ack.ref), *forgotten]
         if ack.status is AckStatus.ACCEPTED and not any(names(header, row.source) for row in rows):
             self.find(Promise.ACCEPTED_IS_DURABLE, f"{node} showed an ACK of {ack.ref} without its row")
 

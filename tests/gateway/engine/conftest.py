@@ -122,6 +122,10 @@ class World:
         self.absent: set[str] = set()
         """Nodes that nobody hears of."""
         self.cursors: dict[NodeId, CursorsView] = {}
+        self.left: set[str] = set()
+        """Nodes that are no members any more."""
+        self.floors: dict[str, Head] = {}
+        """Up to where each node says that it has forgotten its outbox."""
         self.nodes: dict[str, Node] = {}
         for name in names:
             self.join(name, MemoryStore(Identity(MESH, NodeId(name), EPOCH)))
@@ -175,12 +179,16 @@ class World:
             version=next(self.versions),
             mesh=MESH,
             nodes={
-                name: NodeView(node=name, public_key=b"", role="member", online=name not in self.absent)
-                for name in self.nodes
+                name: self.member(name) for name in {**self.nodes, **self.floors} if name not in self.left
             },
             agents=dict(self.owners),
             cursors=dict(self.cursors),
         )
+
+    def member(self, name: str) -> NodeView:
+        online = name not in self.absent
+        floor = self.floors.get(name)
+        return NodeView(node=NodeId(name), public_key=b"", role="member", online=online, floor=floor)
 
     def own(self, agent: str, node: str, epoch: int = 1, *, active: bool = True, **rest: Any) -> None:
         """Write an agent's record; nobody has seen it yet."""

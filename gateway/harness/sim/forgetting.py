@@ -1,0 +1,33 @@
+"""The judge of retention: what was forgotten had ended, was read, and was said to be forgotten."""
+
+from collections.abc import Iterator
+
+from gateway.engine.retention import DEAD_READER
+from gateway.engine.streams import HISTORY_MISSED
+from gateway.harness.sim.disk import forgotten_too_early
+from gateway.harness.sim.findings import Finding, Promise
+from gateway.harness.sim.mesh import SimMesh
+from gateway.harness.sim.outbox import OutboxRead
+from outbox.ids import NodeId
+
+
+def forgotten(mesh: SimMesh, name: NodeId, outbox: OutboxRead) -> Iterator[Finding]:
+    """What one node forgot that it should not have."""
+    disk, floor = mesh.homes[name].disk, mesh.homes[name].disk.floor()
+    for row in forgotten_too_early(disk):
+        yield Finding(Promise.EVERY_SEND_ENDS, f"{name} forgot {row.event_id} while it was {row.state}")
+    if floor is not None and f"{floor.epoch}/{floor.seq}/{floor.hash.hex()}" not in outbox.floors:
+        yield Finding(Promise.SENT_IS_KEPT, f"{name} forgot up to {floor.seq} and does not say so")
+    for key, before in disk.forgotten_turns.items():
+        again = disk.received(*key)
+        if again is not None and again.delivery_count and before.delivery_count:
+            yield Finding(Promise.ENGAGED_ONCE, f"{name} forgot its turn of {key[1]} and engaged it again")
+    for incident in disk.incidents(open_only=False):
+        if incident.kind == HISTORY_MISSED and not _taken_for_dead(mesh, name, incident.subject):
+            what = f"{incident.subject} forgot what {name} had not read: {incident.detail}"
+            yield Finding(Promise.CURSORS_ARE_HONEST, what)
+
+
+def _taken_for_dead(mesh: SimMesh, reader: NodeId, writer: str) -> bool:
+    home = mesh.homes.get(NodeId(writer))
+    return home is None or home.disk.incident(DEAD_READER, reader) is not None
