@@ -129,6 +129,12 @@ def _classes(incidents: "DataFrame") -> "DataFrame":
     )
 
 
+def told_lines(changes: "DataFrame") -> list[tuple[str, IncidentLine]]:
+    """What a stream has to tell (``spark.changes``): what happened, and to which incident."""
+    rows = (row.asDict() for row in _worst(changes).collect())
+    return [(row.pop("change"), msgspec.convert(row, IncidentLine)) for row in rows]
+
+
 def _worst(incidents: "DataFrame") -> "DataFrame":
     times = [f"unix_millis({name}) as {name}Ms" for name in ("openedAt", "closedAt", "createdAt")]
     lines = incidents.selectExpr("* except (openedAt, closedAt, createdAt, rulesVersion)", *times)

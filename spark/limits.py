@@ -78,6 +78,12 @@ THREAD_EVENTS_MAX = 12
 NAME_MAX = 40
 """Characters shown of a name; an ordinary one is whole, a hostile one cannot fill the page."""
 
+FOLLOW_FILES_MAX = 200
+"""Files of a lake that one micro-batch takes: with the collector's pages about a million events."""
+
+FOLLOW_HORIZON_MS = 24 * 3600 * 1000
+"""A finished message is remembered so long after it was last heard of: longer than any collector is away."""
+
 NAMES_MAX = 20
 """Nodes listed by name in the head of the page."""
 

@@ -99,11 +99,15 @@ def _aggregate(gathered: Gathered) -> str:
     return f"{gathered.how}(case when role in ({roles}) then {gathered.value} end)"
 
 
-def merged(sides: "DataFrame") -> "DataFrame":
-    """One row for a root and a node from several, as if their statements had been gathered together."""
+def merged(sides: "DataFrame", **more: str) -> "DataFrame":
+    """One row for a root and a node from several, as if their statements had been gathered together.
+
+    ``more`` are further columns, and how each is gathered.
+    """
     from pyspark.sql import functions as F  # noqa: N812 - the name everybody gives it
 
-    again = [F.expr(f"{gathered.how}({name})").alias(name) for name, gathered in GATHERED.items()]
+    how = {name: gathered.how for name, gathered in GATHERED.items()} | more
+    again = [F.expr(f"{aggregate}({name})").alias(name) for name, aggregate in how.items()]
     return sides.repartition("rootId").groupBy("rootId", "node").agg(*again)
 
 

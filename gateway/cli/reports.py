@@ -11,6 +11,7 @@ from gateway.cli.options import as_json, duration, moment
 from gateway.cli.output import emit_json, note
 
 if TYPE_CHECKING:
+    from spark.sla import Threshold
     from spark.summary import IncidentLine
 
 _LAKE = click.option(
@@ -58,6 +59,17 @@ _LAKE = click.option(
     metavar="AGENT",
     help="The agent of this node that tells; add it first.",
 )
+@click.option(
+    "--follow", "follows", is_flag=True, help="Go on: tell incidents as they open, change and close."
+)
+@click.option(
+    "--interval",
+    type=duration,
+    default="10s",
+    show_default=True,
+    metavar="DURATION",
+    help="With --follow: how often to look.",
+)
 @as_json
 @click.pass_context
 def report(
@@ -73,26 +85,33 @@ def report(
     conf: tuple[str, ...],
     emits: bool,
     emit_as: str,
+    follows: bool,
+    interval: int,
     as_json: bool,
 ) -> None:
     """Judge every delivery in the lake: incidents, latencies, an HTML report. Needs Spark and Java."""
     import platformdirs
-    from msgspec.structs import replace
 
+    from gateway.cli.followed import follow_lake
     from gateway.clock import Clock
     from spark.job import run as run_job
     from spark.masters import parse_settings
-    from spark.sla import DEFAULTS
     from spark.slofile import read_objectives
 
-    thresholds = {
-        kind: replace(
-            promised,
-            accept_ms=accept_sla or promised.accept_ms,
-            process_ms=(process_sla or promised.process_ms) if promised.process_ms is not None else None,
+    thresholds = _thresholds(accept_sla, process_sla)
+    if follows:
+        follow_lake(
+            lake,
+            out,
+            home=current_home(context) if emits else None,
+            emit_as=emit_as,
+            interval_s=interval / 1000,
+            as_json=as_json,
+            thresholds=thresholds,
+            master=master,
+            settings=parse_settings(conf),
         )
-        for kind, promised in DEFAULTS.items()
-    }
+        return
     summary = run_job(
         lake,
         out,
@@ -111,6 +130,22 @@ def report(
         return
     click.echo(out / "report.html")
     note(f"{summary.open_incidents} open incidents; tables and incidents.json are in {out}")
+
+
+def _thresholds(accept_ms: int | None, process_ms: int | None) -> "dict[str, Threshold]":
+    """The usual promises, with what the operator said instead."""
+    from msgspec.structs import replace
+
+    from spark.sla import DEFAULTS
+
+    return {
+        kind: replace(
+            promised,
+            accept_ms=accept_ms or promised.accept_ms,
+            process_ms=(process_ms or promised.process_ms) if promised.process_ms is not None else None,
+        )
+        for kind, promised in DEFAULTS.items()
+    }
 
 
 def _emit(context: click.Context, agent: str, incidents: "tuple[IncidentLine, ...]") -> None:

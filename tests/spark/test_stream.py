@@ -1,0 +1,231 @@
+"""The stream says what the batch job says, in whatever pieces the lake came and wherever it was killed."""
+
+import signal
+import subprocess
+import sys
+import time
+from itertools import count
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from spark import stream
+from spark.errors import LakeEmpty
+from spark.layout import EVENTS, Span, stream_dir
+from spark.rules import STREAM_RULES
+from spark.stream import Following, incidents_told, start
+from tests.spark.histories import ACCEPT_MS, AS_OF_MS, START_MS, Turn, history, scripts
+from tests.spark.reporting import THRESHOLDS, one, put_file, report, table
+
+pytestmark = pytest.mark.timeout(300)
+
+_runs = count()
+TELLS = ("class", "rootId", "openedAt", "closedAt", "severity", "detail", "state", "attempts")
+
+
+class Killed(Exception):
+    """The process is gone."""
+
+
+class Growing:
+    """A lake into which rows are put piece by piece."""
+
+    def __init__(self, place):
+        self.lake, self.out = place / "lake", place / "stream"
+        (self.lake / EVENTS).mkdir(parents=True)
+        self._files = count()
+
+    def add(self, rows):
+        """One file an outbox; names chain on as a collector's do."""
+        number = next(self._files)
+        for node, epoch in {(row.source_node_id, row.epoch) for row in rows}:
+            entries = [row for row in rows if (row.source_node_id, row.epoch) == (node, epoch)]
+            span = Span(1 + number * 1000, 1000 + number * 1000)
+            put_file(self.lake / EVENTS / stream_dir(node, epoch) / span.file_name, entries)
+
+
+def follow(spark, growing, now_ms=AS_OF_MS, tell=lambda _: None, **more):
+    """Take what is there."""
+    following = Following(
+        lake=growing.lake, out=growing.out, thresholds=THRESHOLDS, now_ms=lambda: now_ms, tell=tell, **more
+    )
+    query = start(spark, following, interval_s=None)
+    assert query.awaitTermination(60)
+    return following
+
+
+def told(rows):
+    return sorted((tuple(row[name] for name in TELLS) for row in rows), key=str)
+
+
+def batch_tells(spark, place, rows):
+    _, out = report(spark, place, rows)
+    return told(row for row in table(out, "incidents") if row["class"] not in STREAM_RULES)
+
+
+def stream_tells(spark, following):
+    return told(incidents_told(spark, following.place).toArrow().to_pylist())
+
+
+@given(drawn=st.lists(scripts, min_size=1, max_size=40), order=st.randoms(use_true_random=False))
+@settings(
+    max_examples=1,
+    deadline=None,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=[
+        HealthCheck.function_scoped_fixture,
+        HealthCheck.too_slow,
+        HealthCheck.data_too_large,
+    ],
+)
+def test_says_what_the_batch_job_says_in_whatever_pieces_the_rows_came(spark, tmp_path, drawn, order):
+    place = tmp_path / str(next(_runs))
+    rows = history(drawn)
+    mixed = rows + order.sample(rows, len(rows) // 4)
+    order.shuffle(mixed)
+    growing = Growing(place)
+    cut = sorted(order.randrange(len(mixed) + 1) for _ in range(2))
+    for begin, end in zip((0, *cut), (*cut, len(mixed)), strict=True):
+        growing.add(mixed[begin:end])
+        following = follow(spark, growing)
+    assert stream_tells(spark, following) == batch_tells(spark, place, rows)
+
+
+QUESTION, ANSWERED = one(), one(accepted_ms=(5,), turns=(Turn(10, "ok", "b"),))
+
+
+def test_silence_raises_incidents_and_an_answer_closes_or_withdraws_them(spark, tmp_path):
+    growing, heard = Growing(tmp_path), []
+
+    def tell(news):
+        heard.append([(row["change"], row["class"]) for row in news.collect()])
+
+    rows = history([one(accepted_ms=(2 * ACCEPT_MS,))])
+    growing.add([row for row in rows if row.source_node_id == "a"])
+    follow(spark, growing, START_MS + 10, tell)
+    follow(spark, growing, START_MS + ACCEPT_MS + 10, tell)  # nothing came, and time went by
+    growing.add([row for row in rows if row.source_node_id == "b"])
+    follow(spark, growing, START_MS + 3 * ACCEPT_MS, tell)
+    follow(spark, growing, START_MS + 3 * ACCEPT_MS, tell)
+    opened, changed = heard[1], sorted(heard[2])
+    assert (heard[0], opened, heard[3]) == ([], [("opened", "never_accepted")], [])
+    assert changed == [("opened", "late_ack"), ("withdrawn", "never_accepted")]
+
+
+STEPS = ("changes", "state", "told", "tell", "forget")
+
+
+@pytest.mark.long
+def test_a_death_at_any_step_of_a_batch_changes_nothing(spark, tmp_path, monkeypatch):
+    deaths = [(step, moment) for step in STEPS for moment in ("before", "after")]
+    die_everywhere(spark, tmp_path, monkeypatch, deaths)
+
+
+def die_everywhere(spark, place, monkeypatch, deaths):
+    """One death after another, with something new in the lake before each."""
+    scripts = [QUESTION, ANSWERED, one(dead_ms=7), one(accepted_ms=(5,)), one(accepted_ms=(2 * ACCEPT_MS,))]
+    rows = history(scripts * 2)
+    growing = Growing(place)
+    for number, (step, moment) in enumerate(deaths):
+        growing.add(rows[number :: len(deaths)])
+        with monkeypatch.context() as patched, pytest.raises(Exception, match="Killed"):
+            follow(spark, growing, tell=dies_at(patched, step, moment))
+    follow(spark, growing)  # does the batch that nobody finished
+    following = follow(spark, growing)
+    assert stream_tells(spark, following) == batch_tells(spark, place, rows)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+def test_a_process_killed_at_each_step_goes_on_where_it_was(spark, tmp_path):
+    rows = history([QUESTION, ANSWERED, one(dead_ms=7), one(accepted_ms=(5,))] * 2)
+    growing = Growing(tmp_path)
+    steps = ("changes", "state", "told", "tell", "forget", "commit")
+    command = [sys.executable, "-m", "tests.spark.followed", growing.lake, growing.out, tmp_path / "cache"]
+    for number, step in enumerate(steps):
+        growing.add(rows[number :: len(steps)])
+        died = subprocess.run([*command, step], capture_output=True, timeout=200, check=False)
+        assert died.returncode == -signal.SIGKILL, died.stderr[-2000:]
+    done = subprocess.run(command, capture_output=True, timeout=200, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    following = follow(spark, growing)
+    assert stream_tells(spark, following) == batch_tells(spark, tmp_path, rows)
+
+
+def dies_at(patched, step, moment):
+    """Make one step of a batch end the process, before or after it did its work. Returns what is told to."""
+
+    def deadly(work, is_it):
+        def run(*arguments):
+            if is_it(arguments) and moment == "before":
+                raise Killed
+            work(*arguments)
+            if is_it(arguments):
+                raise Killed
+
+        return run
+
+    def tell(_news):
+        if step == "tell":
+            raise Killed  # before and after are the same: it does nothing here
+
+    patched.setattr(
+        stream, "_write", deadly(stream._write, lambda arguments: arguments[1].parent.name == step)
+    )
+    patched.setattr(stream, "_forget", deadly(stream._forget, lambda _: step == "forget"))
+    return tell
+
+
+@pytest.mark.long
+def test_finished_messages_are_forgotten_after_the_horizon_and_open_ones_are_not(spark, tmp_path):
+    growing = Growing(tmp_path)
+    growing.add(history([QUESTION, ANSWERED]))
+    following = follow(spark, growing, AS_OF_MS, horizon_ms=1000)
+    follow(spark, growing, AS_OF_MS + 5000, horizon_ms=1000)
+    left = spark.read.parquet(str(max((following.place / "state").glob("v=*")))).select("rootId").distinct()
+    states = [row["rootId"] for row in left.collect()]
+    assert len(states) == 1
+    assert [(line[0], line[3]) for line in stream_tells(spark, following)] == [("never_accepted", None)]
+
+
+@pytest.mark.long
+def test_goes_on_while_a_compaction_replaces_files(spark, tmp_path):
+    rows = history([QUESTION, ANSWERED, one(dead_ms=7)])
+    growing = Growing(tmp_path)
+    growing.add(rows)
+    follow(spark, growing)
+    for path in growing.lake.rglob("seq-*.parquet"):
+        entries = [row for row in rows if stream_dir(row.source_node_id, row.epoch) in str(path)]
+        put_file(path.with_name(Span(1, 2000).file_name), entries)
+        path.unlink()
+    following = follow(spark, growing)
+    assert stream_tells(spark, following) == batch_tells(spark, tmp_path, rows)
+
+
+@pytest.mark.long
+def test_a_stream_ticks_without_files_until_it_is_stopped(spark, tmp_path):
+    growing, ticks = Growing(tmp_path), []
+    growing.add(history([QUESTION]))
+    following = Following(
+        lake=growing.lake, out=growing.out, thresholds=THRESHOLDS, now_ms=lambda: AS_OF_MS,
+        tell=lambda news: ticks.append(news.count()),
+    )  # fmt: skip
+    query = start(spark, following, interval_s=0.5)
+    try:
+        deadline = time.monotonic() + 60
+        while len(ticks) < 3 and query.isActive and time.monotonic() < deadline:
+            query.awaitTermination(0.1)
+    finally:
+        query.stop()
+    assert query.exception() is None
+    assert sum(ticks) == 1
+
+
+def test_without_a_lake_it_says_how_to_make_one(spark, tmp_path):
+    following = Following(
+        lake=tmp_path, out=tmp_path, thresholds=THRESHOLDS, now_ms=lambda: 0, tell=lambda _: None
+    )
+    with pytest.raises(LakeEmpty) as caught:
+        start(spark, following, interval_s=None)
+    assert "gateway collect" in caught.value.hint
