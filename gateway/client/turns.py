@@ -150,8 +150,10 @@ class Turns:
         """Credit of this connection that was not used yet."""
         self._in_hand: dict[str, int] = {}
         """Leases of unfinished turns and when they run out, on the monotonic clock."""
-        self._answered: dict[str, int] = {}
-        """Leases that were ended here, for as long as a new connection may have brought them once more."""
+        self._resuming = True
+        """A connection first brings once more what the session holds; the first new turn ends that."""
+        self._answered: set[str] = set()
+        """Leases that were ended here meanwhile: they may be among what is brought."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -164,6 +166,7 @@ class Turns:
     async def aclose(self) -> None:
         """Close the socket; unfinished turns stay with the session until their leases run out."""
         line, self.line = self.line, None
+        self._resuming = True
         if line is not None:
             await line.close()
 
@@ -189,10 +192,8 @@ class Turns:
 
     def answered(self, turn: Turn) -> None:
         """A turn's end was confirmed: a hand-over of it that is still on its way is void."""
-        now_ms = self._clock.mono_ms()
-        self._answered[turn.lease_id] = now_ms + turn.lease_ms
-        while (oldest := next(iter(self._answered))) and self._answered[oldest] <= now_ms:
-            del self._answered[oldest]
+        if self._resuming:
+            self._answered.add(turn.lease_id)
 
     def finished(self, turn: Turn) -> None:
         """A turn left this agent's hands: another may come."""
@@ -233,6 +234,8 @@ class Turns:
     def _taken(self, delivered: Delivered) -> Turn | None:
         if not delivered.resumed:
             self._granted -= 1
+            self._resuming = False
+            self._answered.clear()
         elif delivered.lease_id in self._in_hand or delivered.lease_id in self._answered:
             return None  # in our hands, and whoever holds it answers; or answered while this was on its way
         turn = Turn(self, self._agent, delivered)

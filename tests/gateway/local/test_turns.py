@@ -17,14 +17,14 @@ from outbox.envelope import encode_event
 from outbox.ids import AgentId, EventId
 from tests.gateway.outboxes import event_id, message
 
-FIRST, SECOND = event_id(1), event_id(2)
-LEASES = {FIRST: "lease_1", SECOND: "lease_2"}
+FIRST, SECOND, THIRD = (event_id(number) for number in (1, 2, 3))
+LEASES = {FIRST: "lease_1", SECOND: "lease_2", THIRD: "lease_3"}
 
 
-def frame(number: int, *, resumed: bool) -> str:
+def frame(number: int, *, resumed: bool, lease_ms: int) -> str:
     event = event_id(number)
     turn = Handed(
-        subscriber="s", event_id=event, lease_id=LEASES[event], lease_ms=30_000, delivery_count=1,
+        subscriber="s", event_id=event, lease_id=LEASES[event], lease_ms=lease_ms, delivery_count=1,
         resumed=resumed, body=encode_event(message(number)),
     )  # fmt: skip
     return deliver_text(turn)
@@ -53,23 +53,39 @@ class Agent:
         raise NotImplementedError
 
 
-@pytest.mark.parametrize("lost", [False, True])
-async def test_what_was_answered_does_not_come_once_more(lost: bool) -> None:
+@pytest.mark.parametrize("lease_ms", [1, 30_000], ids=["lease run out", "lease live"])
+@pytest.mark.parametrize("lost", [False, True], ids=["answered", "answer lost"])
+async def test_what_was_answered_does_not_come_once_more(lost: bool, lease_ms: int) -> None:
     """The turn is on its way over a new connection while its answer arrives; unless that got lost."""
-    scripts = iter([[frame(1, resumed=False)], [frame(1, resumed=True), frame(2, resumed=False)]])
+    connections = iter((1, 2))
+    clock = Clock()
+    subscribed, ended = asyncio.Event(), asyncio.Event()
 
     async def gateway(socket: ServerConnection) -> None:
+        number = next(connections)
         await socket.recv()  # its credit
-        for text in (script := next(scripts)):
-            await socket.send(text)
-        if len(script) > 1:
-            await socket.wait_closed()  # the first connection breaks, the second stays
+        if number == 1:
+            await socket.send(frame(1, resumed=False, lease_ms=lease_ms))
+            await socket.send(frame(3, resumed=False, lease_ms=lease_ms))
+            return  # the connection breaks
+        subscribed.set()
+        await ended.wait()
+        await socket.send(frame(1, resumed=True, lease_ms=lease_ms))
+        await socket.send(frame(2, resumed=False, lease_ms=lease_ms))
+        await socket.wait_closed()
 
     async with serve(gateway, "127.0.0.1", 0) as server, asyncio.timeout(20):
         wire = Wire(socket=None, url=f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", token=None)
-        async with Turns(wire, Agent(lost=lost), "session", 4, Clock()) as turns:
-            first = await anext(turns)
-            with suppress(Unreachable):
-                await first.ok()
-            second = await anext(turns)
+        async with Turns(wire, Agent(lost=lost), "session", 4, clock) as turns:
+            first, third = await anext(turns), await anext(turns)
+            coming = asyncio.ensure_future(anext(turns))
+            await subscribed.wait()
+            for turn in (first, third):
+                with suppress(Unreachable):
+                    await turn.ok()
+                answered_at_ms = clock.mono_ms()
+                while clock.mono_ms() < answered_at_ms + 2:  # the shorter of the leases has run out
+                    await asyncio.sleep(0)
+            ended.set()
+            second = await coming
     assert (first.event_id, second.event_id) == (FIRST, FIRST if lost else SECOND)
