@@ -14,6 +14,8 @@ from outbox.kinds import Kind
 from outbox.memory import MemoryStore
 from outbox.records import Delivery, Identity, Received
 
+_ALL_ENTRIES, _ALL_BYTES = 10_000_000, 1 << 40
+
 
 class Disk(MemoryStore):
     """Survives the processes that use it."""
@@ -54,6 +56,11 @@ class Disk(MemoryStore):
         self.rollback()
 
     # --- what was there and is forgotten
+
+    def whole_outbox(self) -> list[Entry]:
+        """Every entry that was ever committed, forgotten ones too."""
+        page = self.read(self.beginning(), _ALL_ENTRIES, _ALL_BYTES)
+        return [*self.forgotten_entries, *(page.entries if page is not None else ())]
 
     def ever_received(self, source: NodeId, event: EventId, agent: AgentId) -> Received | None:
         """The ledger row, or what it was when it was forgotten."""

@@ -4,11 +4,12 @@ from collections.abc import Iterator
 
 from gateway.engine.retention import DEAD_READER
 from gateway.engine.streams import HISTORY_MISSED
-from gateway.harness.sim.disk import forgotten_too_early
+from gateway.harness.sim.disk import Disk, forgotten_too_early
 from gateway.harness.sim.findings import Finding, Promise
 from gateway.harness.sim.mesh import SimMesh
 from gateway.harness.sim.outbox import OutboxRead
-from outbox.ids import NodeId
+from outbox.ids import EventId, NodeId
+from outbox.records import DeliveryState
 
 
 def forgotten(mesh: SimMesh, name: NodeId, outbox: OutboxRead) -> Iterator[Finding]:
@@ -26,6 +27,12 @@ def forgotten(mesh: SimMesh, name: NodeId, outbox: OutboxRead) -> Iterator[Findi
         if incident.kind == HISTORY_MISSED and not _taken_for_dead(mesh, name, incident.subject):
             what = f"{incident.subject} forgot what {name} had not read: {incident.detail}"
             yield Finding(Promise.CURSORS_ARE_HONEST, what)
+
+
+def missed(reader: Disk, writer: Disk, event: EventId) -> bool:
+    """Whether a reader that was away too long has missed an event that its writer had buried by then."""
+    told = reader.incident(HISTORY_MISSED, writer.identity().node) is not None
+    return told and all(row.state is DeliveryState.DEAD_LETTER for row in writer.ever_owed(event))
 
 
 def _taken_for_dead(mesh: SimMesh, reader: NodeId, writer: str) -> bool:

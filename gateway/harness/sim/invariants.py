@@ -6,7 +6,7 @@ from gateway.engine.deliveries import DUPLICATE
 from gateway.engine.letters import DEAD, NEVER_ACCEPTED, NOT_PROCESSED
 from gateway.harness.sim.disk import Disk
 from gateway.harness.sim.findings import Finding, Promise
-from gateway.harness.sim.forgetting import forgotten
+from gateway.harness.sim.forgetting import forgotten, missed
 from gateway.harness.sim.liar import STOLEN, STRANGER, Liar
 from gateway.harness.sim.mesh import SimMesh
 from gateway.harness.sim.outbox import OutboxRead, read_outbox
@@ -54,7 +54,7 @@ def judge(mesh: SimMesh, liars: Sequence[Liar]) -> Iterator[Finding]:
         yield from _incidents(name, home.disk)
         yield from _turns(mesh, name, home.disk)
         for source, outbox in outboxes.items():
-            yield from _cursor(name, home.disk, source, outbox, outboxes[name])
+            yield from _cursor(home.disk, mesh.homes[source].disk, outbox, outboxes[name])
         yield from forgotten(mesh, name, outboxes[name])
         yield from _lies(name, home.disk, liars)
     yield from _engaged_once(mesh)
@@ -180,16 +180,16 @@ def _turn(mesh: SimMesh, name: NodeId, row: Received) -> Iterator[Finding]:
         )
 
 
-def _cursor(
-    name: NodeId, disk: Disk, source: NodeId, outbox: OutboxRead, own: OutboxRead
-) -> Iterator[Finding]:
+def _cursor(disk: Disk, writer: Disk, outbox: OutboxRead, own: OutboxRead) -> Iterator[Finding]:
+    name, source = disk.identity().node, writer.identity().node
     upto = disk.head() if source == name else disk.cursor(source)
     if upto is None:
         return
     if source != name and upto.hash != outbox.hashes[upto.seq]:
         yield Finding(Promise.CURSORS_ARE_HONEST, f"{name} stands at another {upto.seq} of {source}")
     for seq, event in outbox.deliverable(name):
-        if seq <= upto.seq and not _handled(disk, own, source, event):
+        handled = _handled(disk, own, source, event) or missed(disk, writer, event.event_id)
+        if seq <= upto.seq and not handled:
             yield Finding(
                 Promise.CURSORS_ARE_HONEST, f"{name} passed {event.event_id} of {source} and did not take it"
             )

@@ -10,8 +10,6 @@ from outbox.envelope import Ack, Event, Signal, decode_event, decode_header, dec
 from outbox.ids import EventId, NodeId, Seq
 from outbox.kinds import RULES, AckStatus, Kind, Outcome
 
-_ALL_ENTRIES, _ALL_BYTES = 10_000_000, 1 << 40
-
 
 @dataclass
 class OutboxRead:
@@ -72,8 +70,7 @@ def read_outbox(disk: Disk) -> OutboxRead:
     identity = disk.identity()
     head = genesis(identity.mesh, identity.node, identity.epoch)
     read.hashes[0] = head.hash
-    page = disk.read(disk.beginning(), _ALL_ENTRIES, _ALL_BYTES)
-    for entry in (*disk.forgotten_entries, *(page.entries if page is not None else ())):
+    for entry in disk.whole_outbox():
         head = extend(head, (entry,))
         read.hashes[entry.seq] = head.hash
         read.add(entry.seq, decode_header(entry.header).to, decode_event(entry.body))
