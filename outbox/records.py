@@ -90,6 +90,8 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     """Of a dead letter: the new event by which an operator sent it again."""
     dismissed_at_ms: int | None = None
     """Of a dead letter: when an operator had seen enough of it."""
+    via: NodeId | None = None
+    """Which relay brought the latest answer; None when its writer did."""
 
 
 class TurnState(StrEnum):
@@ -141,6 +143,8 @@ class Received(msgspec.Struct, frozen=True, kw_only=True):
     outcome: Outcome | None = None
     error: str | None = None
     share: Share = Share.SOLE
+    via: NodeId | None = None
+    """Which relay brought it; None when its writer did."""
 
 
 class LocalAgent(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,6 +17,7 @@ from outbox.migrations import (
     v4_retention,
     v5_copies,
     v6_recipients,
+    v7_via,
 )
 
 COMPONENT = "journal"
@@ -51,4 +52,5 @@ MIGRATIONS = (
     v4_retention.STEP,
     v5_copies.STEP,
     v6_recipients.STEP,
+    v7_via.STEP,
 )

@@ -53,6 +53,8 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defau
     """How many times the agent was handed the event."""
     outcome: Outcome | None = None
     error: str | None = None
+    via: NodeId | None = None
+    """The relay that brought the news of it here, when its writer did not."""
 
 
 class Known(msgspec.Struct, frozen=True, kw_only=True):
@@ -150,6 +152,7 @@ def _attempts(known: Known) -> list[Step]:
             epoch=received.epoch,
             seq=received.seq,
             attempt=event.trace.attempt,
+            via=received.via,
         )
     ]
 
@@ -191,19 +194,25 @@ def _answers(row: Delivery, node: NodeId, here: NodeId) -> list[tuple[int, Step]
     steps: list[tuple[int, Step]] = []
     if row.accepted_at_ms is not None:
         at_ms = row.accepted_at_ms
-        steps.append((at_ms, Step(stage=Stage.ACCEPTED, at_ms=at_ms, clock=here, node=node)))
+        steps.append((at_ms, Step(stage=Stage.ACCEPTED, at_ms=at_ms, clock=here, node=node, via=row.via)))
     if row.processed_at_ms is not None:
         at_ms = row.processed_at_ms
         if row.engaged_at_ms is not None:
             engaged = Step(stage=Stage.ENGAGED, at_ms=row.engaged_at_ms, clock=node, node=node)
             steps.append((min(at_ms, row.replied_at_ms or at_ms), engaged))
         processed = Step(
-            stage=Stage.PROCESSED, at_ms=at_ms, clock=here, node=node, outcome=row.outcome, error=row.error
+            stage=Stage.PROCESSED,
+            at_ms=at_ms,
+            clock=here,
+            node=node,
+            outcome=row.outcome,
+            error=row.error,
+            via=row.via,
         )
         steps.append((at_ms, processed))
     if row.replied_at_ms is not None:
         at_ms = row.replied_at_ms
-        steps.append((at_ms, Step(stage=Stage.REPLIED, at_ms=at_ms, clock=here, node=node)))
+        steps.append((at_ms, Step(stage=Stage.REPLIED, at_ms=at_ms, clock=here, node=node, via=row.via)))
     return steps
 
 

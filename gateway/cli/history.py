@@ -42,6 +42,7 @@ def _step(step: "Step") -> tuple[object, ...]:
         "outcome": step.outcome,
         "error": step.error,
         "by": step.event_id,
+        "via": step.via,
     }
     detail = " ".join(f"{name}={value}" for name, value in details.items() if value is not None)
     return step.stage, step.node, moment(step.at_ms), step.clock, position, detail

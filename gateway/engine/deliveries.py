@@ -31,6 +31,7 @@ def on_ack(tick: Tick, source: NodeId, ack: Ack, at: tuple[Epoch, Seq]) -> None:
     row = tick.store.delivery(ack.ref, source)
     if row is None:
         return
+    row = replace(row, via=tick.via)
     if ack.outcome is Outcome.REFUSED:
         _on_refusal(tick, row, cut(ack.error))
     elif ack.status is AckStatus.ACCEPTED:
@@ -49,7 +50,7 @@ def on_reply(tick: Tick, source: NodeId, reply: Event) -> None:
         return
     _note_late(tick, row, "a reply came")
     tick.close_incident(TURN_FAILED, row.event_id)
-    answered = replace(row, replied_at_ms=row.replied_at_ms or tick.now.wall_ms)
+    answered = replace(row, replied_at_ms=row.replied_at_ms or tick.now.wall_ms, via=tick.via)
     advance(tick, answered, Input.REPLY)
     _report_duplicate(tick, answered)
 

@@ -139,6 +139,7 @@ def _take(
         priority=event.priority,
         accepted_at_ms=tick.now.wall_ms,
         expires_at_ms=_expires_at_ms(event),
+        via=tick.via,
     )
     tick.store.put_received(row)
     acks.accept(tick, row)

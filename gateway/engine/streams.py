@@ -75,6 +75,7 @@ def read_page(tick: Tick, residents: Residents, turns: Turns, mirrors: Mirrors, 
     copied = mirrors.holds(read.node)
     judged = judge(start, read.page, tick.identity.node, complete=copied)
     if judged.verdict is Verdict.FOLLOWS:
+        tick.via = read.relay
         for entry in judged.entries:
             if isinstance(entry, Entry):
                 receiver.take_entry(tick, residents, turns, Place(read.node, read.page.epoch, entry))
@@ -83,6 +84,7 @@ def read_page(tick: Tick, residents: Residents, turns: Turns, mirrors: Mirrors, 
         if copied:
             whole = tuple(entry for entry in judged.entries if isinstance(entry, Entry))
             mirrors.keep(tick, read.node, Page(read.page.epoch, whole, read.page.checkpoint))
+        tick.via = None
         _move(tick, turns, read.node, read.page.checkpoint)
     elif judged.verdict is not Verdict.READ_BEFORE:
         tick.effects.append(StreamBroken(read.node, judged.verdict, judged.why, read.relay, read.link))

@@ -67,6 +67,8 @@ class Tick:
     entropy: Entropy
     peers: Peers = field(default_factory=Peers)
     absences: Absences = field(default_factory=lambda: Absences(NodeId("")))
+    via: NodeId | None = None
+    """Who brought the page that is being handled, when that is not its writer."""
     effects: list[Effect] = field(default_factory=list)
     entries: list[Entry] = field(default_factory=list)
     loopback: deque[Arrived] = field(default_factory=deque)

@@ -169,3 +169,21 @@ def test_a_middle_attempt_has_a_position_and_no_time(node: NodeId) -> None:
         (2, 8, None),
         (3, 9, T0 + 99),
     ]
+
+
+def test_the_relay_that_brought_it_is_named_on_either_side() -> None:
+    own = ((Seq(7), MESSAGE),)
+    identity = Identity(MeshId("m" * 43), VPS, EPOCH)
+    row = replace(DELIVERY, accepted_at_ms=T0 + 5, state=DeliveryState.ACCEPTED, via=NodeId("seed"))
+    sent = Known(identity=identity, event=MESSAGE, own=own, deliveries=((row, "accepted"),), received=())
+    assert [(step.stage, step.via) for step in assemble(sent).steps] == [
+        (Stage.EMITTED, None),
+        (Stage.ACCEPTED, "seed"),
+    ]
+    there = replace(identity, node=LAB)
+    came = (replace(RECEIVED, via=NodeId("seed")),)
+    taken = Known(identity=there, event=MESSAGE, own=(), deliveries=(), received=came)
+    assert [(step.stage, step.via) for step in assemble(taken).steps] == [
+        (Stage.EMITTED, "seed"),
+        (Stage.ACCEPTED, None),
+    ]

@@ -81,3 +81,15 @@ def test_a_stall_is_an_incident_until_it_moves(world: Any) -> None:
     (closed,) = world.tick("b", StreamFlows("a"))
     assert isinstance(closed, IncidentChanged)
     assert not closed.open
+
+
+def test_who_brought_an_event_and_its_answer_is_kept(world: Any) -> None:
+    event = world.sent("a", "ann", "bob")
+    world.tick("b", PageRead("a", whole(world.page("b", "a")), relay=RELAY, link=4))
+    assert world.row("b", event).via == RELAY
+    world.tick("a", PageRead("b", whole(world.page("a", "b")), relay=RELAY, link=4))
+    assert world.delivery("a", event).via == RELAY
+    direct = world.sent("a", "ann", "bob")
+    world.meet()
+    assert world.row("b", direct).via is None
+    assert world.delivery("a", direct).via is None

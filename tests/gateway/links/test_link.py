@@ -8,6 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from gateway.links import credit
+from gateway.links.limits import REFUSED_BY_DISK_MS
+from gateway.wire.codec import decode
 from gateway.wire.frames import (
     Bye,
     Credit,
@@ -22,6 +24,7 @@ from gateway.wire.frames import (
     Want,
 )
 from outbox.chain import Entry, Excerpt, Head, Stub, extend, genesis, sign_checkpoint
+from outbox.errors import StorageFull
 from outbox.ids import NodeId, Seq
 from tests.gateway.links.conftest import EPOCH, MESH, Gateway, Mesh, Wire, sign, until, wires
 
@@ -196,3 +199,71 @@ async def test_a_forged_page_of_the_peer_itself_ends_the_link(pair: Mesh) -> Non
         await greet(wire)
         await wire.say(Entries(B, forged))
         assert (await wire.hear(Bye)).code == "bad_checkpoint"
+
+
+async def test_a_full_disk_pauses_a_stream_and_keeps_the_link(
+    pair: Mesh, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No link is closed and none is dialled anew while our disk is full; what was refused comes again."""
+    a, b = pair.gateways["a"], pair.gateways["b"]
+    commit = b.store.commit
+
+    def full() -> None:
+        raise StorageFull("no space left")
+
+    async with pair.linked("a", "b") as (near, far):
+        await until(lambda: b.registry.link(A) is not None)
+        link = b.registry.link(A)
+        monkeypatch.setattr(b.store, "commit", full)
+        sent = await a.send("ann", "bob")
+        await until(lambda: b.runtime.storage_full)
+        await until(lambda: (link.number, A) in b.registry._sources._shunned)
+        monkeypatch.setattr(b.store, "commit", commit)
+        assert (near.closed, far.closed) == (None, None)
+        b.registry._do(b.registry._sources.look(b.clock.mono_ms() + REFUSED_BY_DISK_MS))
+        await until(lambda: a.store.delivery(sent.event_id, B).accepted_at_ms is not None)
+        assert b.registry.link(A) is link
+
+
+async def test_a_peer_that_lost_everything_is_sent_everything_again(pair: Mesh) -> None:
+    """It asks from the beginning, whatever it had confirmed before."""
+    a, b = pair.gateways["a"], pair.gateways["b"]
+    await a.send("ann", "bob", "one")
+    async with pair.linked("a", "b"):
+        await until(lambda: b.store.cursor(A) == a.store.head())
+    for _ in range(2):
+        async with peer_of(a) as wire:
+            await greet(wire)
+            await wire.say(Credit(10_000), Want(A, None, 0, Filter.ALL, 1))
+            page = (await wire.hear(Entries)).page
+            assert page.entries[0].seq == 1
+            assert page.checkpoint.head == a.store.head()
+
+
+async def test_what_was_written_while_nobody_was_linked_comes_without_new_traffic(pair: Mesh) -> None:
+    a, b = pair.gateways["a"], pair.gateways["b"]
+    for number in range(300):
+        await a.send("ann", "bob", f"{number}")
+    head = a.store.head()
+    async with pair.linked("a", "b"):
+        await until(lambda: b.store.cursor(A) == head)
+    assert [row.seq for row in b.store.inbox("bob", done=True, limit=1_000)] == list(range(1, 301))
+
+
+async def test_only_what_is_committed_is_shown(pair: Mesh) -> None:
+    """A reader never sees a later entry before an earlier one, nor one whose commit failed."""
+    a = pair.gateways["a"]
+    seen: list[int] = []
+    async with pair.linked("a", "b") as (_, far):
+        far.tap = lambda message: seen.extend(_shown(message, a))
+        await asyncio.gather(*(a.send("ann", "bob", f"{number}") for number in range(50)))
+        await until(lambda: bool(seen) and seen[-1] == a.store.head().seq)
+    assert seen == list(range(1, len(seen) + 1))
+
+
+def _shown(message: bytes, writer: Gateway) -> list[int]:
+    frame = decode(message)
+    if not isinstance(frame, Entries) or frame.node != A:
+        return []
+    assert frame.page.checkpoint.seq <= writer.store.head().seq, "nothing is shown before its commit"
+    return [entry.seq for entry in frame.page.entries]
