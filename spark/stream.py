@@ -115,9 +115,9 @@ def take(frame: "DataFrame", number: int, following: Following) -> None:
     before = _newest(following.place / "state", number)
     known = heard if before is None else heard.unionByName(_read(spark, before))
     gathered = merged(known, heardMs="max").persist()
-    lives = lifecycle(gathered, following.thresholds)
+    lives = lifecycle(gathered, following.thresholds).persist()
 
-    kept = _remembered(gathered, lives, as_of_ms - following.horizon_ms)
+    kept = _remembered(gathered, lives, as_of_ms - following.horizon_ms).persist()
     found = incidents(lives, as_of_ms).persist()
     told = _newest(following.place / "told", number)
     news = changes(found, _read(spark, told) if told is not None else found.limit(0))
@@ -127,8 +127,8 @@ def take(frame: "DataFrame", number: int, following: Following) -> None:
         _write(found.join(kept, "rootId", "left_semi"), following.place / "told" / f"v={number}")
         following.tell(_read(spark, following.place / "changes" / f"batch={number}"))
     finally:
-        gathered.unpersist()
-        found.unpersist()
+        for held in (gathered, lives, kept, found):
+            held.unpersist()
     for name in ("state", "told"):
         _forget(following.place / name, number - 1)
 
