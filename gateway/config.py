@@ -15,6 +15,7 @@ import msgspec
 from auth.addresses import check_gateway_url, is_loopback
 from auth.errors import BadJoinCode
 from gateway.courier.limits import CourierLimits
+from gateway.engine.pace import PaceLimits
 from gateway.engine.policy import MirrorPolicy, Policy
 from gateway.engine.policy import Retention as RetentionRule
 from gateway.errors import ConfigError
@@ -89,6 +90,13 @@ class Sla(msgspec.Struct, frozen=True):
     process_ms: Millis = Policy().sla_process_ms
 
 
+class Answers(msgspec.Struct, frozen=True):
+    """How fast two agents, or all in one thread, may answer each other with messages."""
+
+    burst: Count = PaceLimits().burst
+    per_minute: Count = PaceLimits().per_minute
+
+
 class Courier(msgspec.Struct, frozen=True):
     """How turns are handed to agents."""
 
@@ -121,6 +129,7 @@ class Config(msgspec.Struct, frozen=True):
     retention: Retention = Retention()
     retry: Retry = Retry()
     sla: Sla = Sla()
+    answers: Answers = Answers()
     courier: Courier = Courier()
     mirror: Mirror = Mirror()
     log: Log = Log()
@@ -150,6 +159,7 @@ class Config(msgspec.Struct, frozen=True):
             retry=retry,
             sla_accept_ms=self.sla.accept_ms,
             sla_process_ms=self.sla.process_ms,
+            answers=PaceLimits(burst=self.answers.burst, per_minute=self.answers.per_minute),
             mirror=mirror,
         )
 

@@ -13,7 +13,14 @@ import msgspec
 from outbox.errors import InvalidEvent, InvalidId, TooLarge
 from outbox.ids import AgentId, Epoch, EventId, NodeId, agent_id, event_id, node_id
 from outbox.kinds import RULES, AckStatus, Outcome, known_kind
-from outbox.limits import BODY_BYTES_MAX, HEADER_BYTES_MAX, PAYLOAD_BYTES_MAX, THREAD_ID_MAX, TYPE_MAX
+from outbox.limits import (
+    BODY_BYTES_MAX,
+    HEADER_BYTES_MAX,
+    PAYLOAD_BYTES_MAX,
+    RECIPIENTS_MAX,
+    THREAD_ID_MAX,
+    TYPE_MAX,
+)
 from outbox.timestamps import parse_rfc3339
 
 _Record = TypeVar("_Record")
@@ -53,6 +60,8 @@ class Event(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_
     created_at: str
     source_agent_id: AgentId | None = None
     to_agent_id: AgentId | None = None
+    to_agents: tuple[AgentId, ...] = ()
+    """Of an event to several, without ``to_agent_id``; neither of both: to all that live where it goes."""
     corr_id: EventId | None = None
     thread_id: str | None = None
     expires_at: str | None = None
@@ -60,6 +69,8 @@ class Event(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_
     """0 critical … 2 normal … 4 low."""
     type: str | None = None
     idempotency_key: str | None = None
+    redrive_of: EventId | None = None
+    """The dead letter that an operator sent again as this event."""
     trace: Trace = Trace()
     payload: msgspec.Raw = msgspec.Raw(b"null")
 
@@ -160,11 +171,12 @@ def decode_event(body: bytes) -> Event:
 def _check(event: Event) -> None:
     event_id(event.event_id)
     node_id(event.source_node_id)
-    for agent in (event.source_agent_id, event.to_agent_id):
+    for agent in (event.source_agent_id, event.to_agent_id, *event.to_agents):
         if agent is not None:
             agent_id(agent)
-    if event.corr_id is not None:
-        event_id(event.corr_id)
+    for about in (event.corr_id, event.redrive_of):
+        if about is not None:
+            event_id(about)
     parse_rfc3339(event.created_at)
     if event.expires_at is not None:
         parse_rfc3339(event.expires_at)
@@ -173,6 +185,8 @@ def _check(event: Event) -> None:
         raise InvalidEvent(f"kind {kind} needs corrId")
     if event.v < 1 or not 0 <= event.priority <= 4 or event.trace.attempt < 1 or event.trace.hops < 0:
         raise InvalidEvent("v, priority, attempt or hops is out of range")
+    if len(event.to_agents) > RECIPIENTS_MAX or (event.to_agents and event.to_agent_id is not None):
+        raise InvalidEvent("toAgents is too long, or stands beside toAgentId")
     if len(event.thread_id or "") > THREAD_ID_MAX or len(event.type or "") > TYPE_MAX:
         raise InvalidEvent("threadId or type is too long")
 

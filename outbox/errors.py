@@ -11,6 +11,7 @@
     │   ├── IdempotencyConflict    idempotency_conflict
     │   ├── AmbiguousEvent         ambiguous_event
     │   ├── HopLimit               hop_limit
+    │   ├── LoopLimit              loop_limit
     │   ├── NameTaken              name_taken
     │   ├── NotFound               not_found
     │   └── CursorError
@@ -109,6 +110,18 @@ class HopLimit(CallerError):
     """An answer to an answer to an answer …: agents that talk in a circle are stopped here."""
 
     code = "hop_limit"
+
+
+class LoopLimit(CallerError):
+    """Two agents, or all in one thread, answer each other faster than is good for anybody."""
+
+    code = "loop_limit"
+    retryable = True
+
+    def __init__(self, who: str, wait_ms: int) -> None:
+        hint = f"try again in {-(-wait_ms // 1000)} s; if nobody needs an answer, do not send one"
+        super().__init__(f"{who} answer each other too fast", hint=hint)
+        self.wait_ms = wait_ms
 
 
 class NameTaken(CallerError):

@@ -9,6 +9,12 @@ BODY_BYTES_MAX = PAYLOAD_BYTES_MAX + 16 * 1024
 HEADER_BYTES_MAX = 8 * 1024
 """Every header reaches every reader; a header is a handful of ids."""
 
+RECIPIENTS_MAX = 200
+"""Agents that one event may name: the longest names fill most of what an envelope has beside its payload."""
+
+DESTINATIONS_MAX = 100
+"""Nodes that one event may go to: with the longest names they fill most of a header."""
+
 EXPIRES_IN_MS_DEFAULT = 7 * 24 * 3600 * 1000
 """A week: longer than a laptop's holiday, shorter than for ever."""
 

@@ -20,6 +20,8 @@ class SentAnswer(msgspec.Struct, frozen=True, rename="camel"):
     to: Recipient
     duplicate: bool
     """The id had been used for the same request: nothing was sent again."""
+    nodes: tuple[NodeId, ...] = ()
+    """All nodes that it goes to, of an event to several agents."""
 
 
 class Refusal(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):

@@ -4,6 +4,7 @@ Waiting is shown and never stored: it changes with links and presence, and burns
 Source: the sender's delivery in ``docs/PROTOCOL.md``.
 """
 
+from outbox.ids import NodeId
 from outbox.records import Delivery, DeliveryState
 
 WAITING_FOR_OWNER = "waiting_for_owner"
@@ -14,8 +15,14 @@ _UNANSWERED = frozenset({DeliveryState.EMITTED, DeliveryState.RETRY_PENDING})
 
 def shown_state(row: Delivery, *, local: bool, online: bool, linked: bool) -> str:
     """The state to show, given whether the event stays here, its node is online, and a link to it is up."""
-    if row.state not in _UNANSWERED or row.node is None or local:
+    if row.state not in _UNANSWERED:
         return row.state
-    if not online:
+    waits = unaccepted_state(row.node, local=local, online=online, linked=linked)
+    return row.state if waits == DeliveryState.EMITTED else waits
+
+
+def unaccepted_state(node: NodeId | None, *, local: bool, online: bool, linked: bool) -> str:
+    """What events wait for that nobody has accepted; ``emitted`` when nothing is in their way."""
+    if node is None or not (local or online):
         return WAITING_FOR_OWNER
-    return row.state if linked else WAITING_FOR_LINK
+    return DeliveryState.EMITTED if local or linked else WAITING_FOR_LINK

@@ -6,7 +6,7 @@ import msgspec
 
 from gateway.api.answers import Recipient, Refusal
 from gateway.api.rows import InboxRow
-from outbox.ids import EventId
+from outbox.ids import EventId, NodeId
 
 ReqId = Annotated[str, msgspec.Meta(max_length=64)] | Annotated[int, msgspec.Meta(ge=0, le=1 << 53)]
 
@@ -53,6 +53,7 @@ class OkFrame(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
     thread_id: str | None = None
     to: Recipient | None = None
     duplicate: bool | None = None
+    nodes: tuple[NodeId, ...] = ()
     lease_ms: int | None = None
 
 
@@ -64,6 +65,7 @@ class ServerFrame(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     thread_id: str | None = None
     to: Recipient | None = None
     duplicate: bool | None = None
+    nodes: tuple[NodeId, ...] = ()
     lease_ms: int | None = None
     deliver: Delivered | None = None
     error: ErrorRecord | None = None

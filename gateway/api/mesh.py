@@ -38,6 +38,16 @@ class NodeStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     room_loaded: bool = True
 
 
+class Waiting(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """Own events that nobody has accepted yet, and what they wait for."""
+
+    node: NodeId | None
+    """Where they go; None while their agents have no owner."""
+    state: str
+    """``waiting_for_owner``, ``waiting_for_link``, or ``emitted``: nothing is in their way."""
+    count: int
+
+
 class StatusAnswer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """One node at a glance."""
 
@@ -50,6 +60,7 @@ class StatusAnswer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     storage_full: bool
     deliveries: dict[str, int]
     """Own obligations by state."""
+    waiting: list[Waiting]
     received: dict[str, int]
     """Turns by state."""
     agents: int
@@ -85,3 +96,7 @@ class AgentRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     status: Literal["active", "removed"]
     online: bool
     here: bool
+    fallback: tuple[NodeId, ...] = ()
+    """Nodes that may answer for it, in order, when its owner is away for longer than ``grace_ms``."""
+    grace_ms: int = 0
+    groups: tuple[str, ...] = ()

@@ -19,6 +19,21 @@ class AgentRemoved(msgspec.Struct, frozen=True):
     name: AgentId
 
 
+class AgentSet(msgspec.Struct, frozen=True, rename="camel"):
+    """What the agent's record says now."""
+
+    name: AgentId
+    fallback: tuple[NodeId, ...]
+    grace_ms: int
+    groups: tuple[str, ...]
+
+
+class DeadPruned(msgspec.Struct, frozen=True):
+    """So many dead letters left the list."""
+
+    count: int
+
+
 class InviteAnswer(msgspec.Struct, frozen=True, rename="camel"):
     """The only time that the secret is shown."""
 

@@ -1,4 +1,4 @@
-"""``trace``, ``outbox tail|verify``, ``dead list``, ``incidents``: what happened."""
+"""``trace``, ``outbox tail|verify``, ``dead list|show|redrive|prune``, ``incidents``: what happened."""
 
 import sys
 from typing import TYPE_CHECKING
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gateway.cli.homes import ask, current_home, node_key, operator, wait
-from gateway.cli.options import as_json, as_json_lines
+from gateway.cli.options import as_json, as_json_lines, duration
 from gateway.cli.output import emit_json, emit_json_line, moment, note, table
 
 if TYPE_CHECKING:
@@ -124,11 +124,15 @@ def dead() -> None:
 
 @dead.command("list")
 @click.option("--limit", type=click.IntRange(1, 1_000), default=100, show_default=True)
+@click.option("--before", metavar="EVENT", help="Older ones than this one of the list.")
+@click.option("--all", "everything", is_flag=True, help="Those too that were redriven or pruned.")
 @as_json
 @click.pass_context
-def list_dead(context: click.Context, *, limit: int, as_json: bool) -> None:
+def list_dead(
+    context: click.Context, *, limit: int, before: str | None, everything: bool, as_json: bool
+) -> None:
     """What this node gave up, newest first."""
-    rows = ask(context, lambda gateway: gateway.dead(limit=limit))
+    rows = ask(context, lambda gateway: gateway.dead(limit=limit, before=before, everything=everything))
     if as_json:
         emit_json(rows)
         return
@@ -146,6 +150,46 @@ def list_dead(context: click.Context, *, limit: int, as_json: bool) -> None:
     ]
     columns = ("event", "from", "to", "node", "attempts", "why", "given up")
     table(columns, shown, empty="no dead letters")
+
+
+@dead.command("show")
+@click.argument("event")
+@as_json
+@click.pass_context
+def show_dead(context: click.Context, *, event: str, as_json: bool) -> None:
+    """What became of one: every step of it, as trace shows it."""
+    context.invoke(trace, event=event, as_json=as_json)
+
+
+@dead.command()
+@click.argument("event")
+@click.option("--expires", type=duration, metavar="DURATION", help="Give up after so long (default 7d).")
+@as_json
+@click.pass_context
+def redrive(context: click.Context, *, event: str, expires: int | None, as_json: bool) -> None:
+    """Send EVENT again, as a new event; asked twice, it is sent once. Prints the new event's id."""
+    sent = ask(context, lambda gateway: gateway.redrive(event, expires_in_ms=expires))
+    if as_json:
+        emit_json(sent)
+        return
+    click.echo(sent.event_id)
+    note(f"to {sent.to.agent} at {sent.to.node}{' (redriven before)' if sent.duplicate else ''}")
+
+
+@dead.command()
+@click.argument("events", nargs=-1)
+@click.option("--older-than", type=duration, metavar="DURATION", help="All that were given up so long ago.")
+@as_json
+@click.pass_context
+def prune(context: click.Context, *, events: tuple[str, ...], older_than: int | None, as_json: bool) -> None:
+    """Take dead letters from the list and close their incidents; trace still shows them."""
+    if bool(events) == (older_than is not None):
+        raise click.UsageError("name events, or say --older-than")
+    count = ask(context, lambda gateway: gateway.prune_dead(*events, older_than_ms=older_than or 0))
+    if as_json:
+        emit_json({"count": count})
+    else:
+        note(f"{count} left the list")
 
 
 @click.command()

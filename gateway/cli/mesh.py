@@ -1,9 +1,9 @@
-"""``status``, ``nodes``, ``agents``, ``agent add|remove``: who is there."""
+"""``status``, ``nodes``, ``agents``, ``agent add|set|remove``: who is there."""
 
 import click
 
 from gateway.cli.homes import ask
-from gateway.cli.options import as_json
+from gateway.cli.options import as_json, duration
 from gateway.cli.output import emit_json, moment, note, table
 
 
@@ -28,6 +28,7 @@ def status(context: click.Context, *, as_json: bool) -> None:
             (name, ", ".join(f"{state} {count}" for state, count in by.items()))
             for name, by in counts.items()
         ),
+        *(("waiting", f"{row.count} for {row.node or 'an owner'}: {row.state}") for row in found.waiting),
         ("agents here", found.agents),
         ("links", ", ".join(f"{link.node} {link.state}" for link in found.links)),
         ("open incidents", found.incidents_open),
@@ -71,9 +72,12 @@ def agents(context: click.Context, *, as_json: bool) -> None:
     if as_json:
         emit_json(rows)
         return
-    shown = [(row.name, row.node, row.status, row.online, row.here) for row in rows]
+    shown = [
+        (row.name, row.node, row.status, row.online, row.here, ", ".join(row.fallback), ", ".join(row.groups))
+        for row in rows
+    ]
     empty = "no agents yet; add one with: gateway agent add NAME"
-    table(("agent", "node", "status", "online", "here"), shown, empty=empty)
+    table(("agent", "node", "status", "online", "here", "fallback", "groups"), shown, empty=empty)
 
 
 @click.group()
@@ -81,18 +85,94 @@ def agent() -> None:
     """Agents of this node."""
 
 
+_FALLBACK = click.option(
+    "--fallback",
+    multiple=True,
+    metavar="NODE",
+    help="A node that may answer for it when this one is away; repeatable, in order.",
+)
+_GRACE = click.option(
+    "--grace", type=duration, metavar="DURATION", help="How long this node may be away before (default 5m)."
+)
+_GROUP = click.option(
+    "--group", multiple=True, metavar="GROUP", help="A group to write to it by, as group:GROUP; repeatable."
+)
+
+
 @agent.command()
 @click.argument("name")
+@_FALLBACK
+@_GRACE
+@_GROUP
+@click.option(
+    "--fallback-of",
+    metavar="NODE",
+    help="It lives on NODE and names this node as its fallback: stand in for it.",
+)
 @as_json
 @click.pass_context
-def add(context: click.Context, *, name: str, as_json: bool) -> None:
-    """Let an agent live here."""
-    added = ask(context, lambda gateway: gateway.add_agent(name))
+def add(
+    context: click.Context,
+    *,
+    name: str,
+    fallback: tuple[str, ...],
+    grace: int | None,
+    group: tuple[str, ...],
+    fallback_of: str | None,
+    as_json: bool,
+) -> None:
+    """Let an agent live here, or stand in for one of another node."""
+    added = ask(
+        context,
+        lambda gateway: gateway.add_agent(
+            name, fallback=fallback, grace_ms=grace, groups=group, fallback_of=fallback_of
+        ),
+    )
     if as_json:
         emit_json(added)
         return
     click.echo(added.token_file)
-    note(f"{added.name} lives here; its programs read the token from that file")
+    where = "lives here" if fallback_of is None else f"is answered for here when {fallback_of} is away"
+    note(f"{added.name} {where}; its programs read the token from that file")
+
+
+@agent.command("set")
+@click.argument("name")
+@_FALLBACK
+@click.option("--no-fallback", is_flag=True, help="Nobody stands in for it.")
+@_GRACE
+@_GROUP
+@click.option("--no-group", is_flag=True, help="It is in no group.")
+@as_json
+@click.pass_context
+def set_(
+    context: click.Context,
+    *,
+    name: str,
+    fallback: tuple[str, ...],
+    no_fallback: bool,
+    grace: int | None,
+    group: tuple[str, ...],
+    no_group: bool,
+    as_json: bool,
+) -> None:
+    """Change who stands in for an agent, and its groups; what is not named stays."""
+    if (fallback and no_fallback) or (group and no_group):
+        raise click.UsageError("name some, or none; not both")
+    changed = ask(
+        context,
+        lambda gateway: gateway.set_agent(
+            name,
+            fallback=() if no_fallback else fallback or None,
+            grace_ms=grace,
+            groups=() if no_group else group or None,
+        ),
+    )
+    if as_json:
+        emit_json(changed)
+        return
+    stands_in, groups = ", ".join(changed.fallback) or "nobody", ", ".join(changed.groups) or "none"
+    note(f"{changed.name}: after {changed.grace_ms / 1000:g} s {stands_in} stands in; groups: {groups}")
 
 
 @agent.command()

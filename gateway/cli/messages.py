@@ -61,6 +61,10 @@ def _said(text: str) -> str:
 @click.option("--type", "type_", help="Application type.")
 @click.option("--id", "id_", help="Idempotency key: the same one sends once.")
 @click.option("--expires", type=duration, metavar="DURATION", help="Give up after so long (default 7d).")
+@click.option("--cause", metavar="EVENT", help="The event of the inbox that this answers.")
+@click.option(
+    "--wait", "wait_", is_flag=True, help="If nobody owns the agent now: keep it until somebody does."
+)
 @click.option("--wait-for", type=click.Choice(["accepted", "processed", "reply"]), help="Wait until then.")
 @click.option(
     "--timeout", type=duration, metavar="DURATION", default="30s", show_default=True, help="How long to wait."
@@ -79,11 +83,16 @@ def send(
     type_: str | None,
     id_: str | None,
     expires: int | None,
+    cause: str | None,
+    wait_: bool,
     wait_for: "Level | None",
     timeout: int,
     as_json: bool,
 ) -> int:
-    """Send TEXT (or stdin) to an agent: NAME or NAME@NODE. Prints the event's id."""
+    """Send TEXT (or stdin) to an agent: NAME or NAME@NODE. Prints the event's id.
+
+    TO may also be a list (ann,bob@vps), group:NAME, or * for everybody.
+    """
     body = _body(text, file)
 
     async def work() -> int:
@@ -97,11 +106,13 @@ def send(
                 priority=priority,
                 expires_in_ms=expires,
                 id=id_,
+                cause=cause,
+                wait=wait_,
                 within_s=_WITHIN_S,
             )
             if not as_json:
                 click.echo(sent.event_id)
-                note(_sent(sent))
+                note(_sent(sent, waits=wait_))
             if wait_for is None:
                 if as_json:
                     emit_json(sent)
@@ -113,7 +124,11 @@ def send(
     return wait(work())
 
 
-def _sent(sent: "SentAnswer") -> str:
+def _sent(sent: "SentAnswer", *, waits: bool = False) -> str:
+    if sent.nodes:
+        return f"to {sent.to.agent} at {', '.join(sent.nodes)}, thread {sent.thread_id}"
+    if sent.to.node is None and waits:
+        return f"{sent.to.agent} has no owner: it waits for one until it expires"
     if sent.to.node is None:
         return f"{sent.to.agent} has no owner: it is a dead letter already"
     again = " (sent before under this id)" if sent.duplicate else ""

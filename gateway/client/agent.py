@@ -75,9 +75,14 @@ class AgentClient:
         priority: int | None = None,
         expires_in_ms: int | None = None,
         id: str | None = None,  # noqa: A002 - as above
+        cause: str | None = None,
+        wait: bool = False,
         within_s: float = REQUEST_WITHIN_S,
     ) -> SentAnswer:
-        """Send to ``name`` or ``name@node``; a text becomes the payload ``{"text": …}``.
+        """Send to ``name``, ``name@node``, ``*``, ``group:name`` or a list with commas.
+
+        A text becomes the payload ``{"text": …}``. ``cause`` is the event of the inbox that this answers;
+        ``wait`` keeps what is for a known agent that nobody owns now until somebody does.
 
         Returns once it is in the outbox. A lost connection is tried again under the same id for ``within_s``.
         """
@@ -88,6 +93,8 @@ class AgentClient:
             "thread": thread,
             "priority": priority,
             "expiresInMs": expires_in_ms,
+            "cause": cause,
+            "wait": wait or None,
         }
         named = {name: value for name, value in envelope.items() if value is not None or name == "payload"}
         return _sent(await self._insist({"enqueue": {"to": to, "envelope": named}}, within_s))
@@ -271,7 +278,11 @@ class AgentClient:
 
 def _sent(answer: ServerFrame) -> SentAnswer:
     return SentAnswer(
-        _named(answer.event_id), _named(answer.thread_id), _named(answer.to), _named(answer.duplicate)
+        _named(answer.event_id),
+        _named(answer.thread_id),
+        _named(answer.to),
+        _named(answer.duplicate),
+        answer.nodes,
     )
 
 

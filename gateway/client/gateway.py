@@ -1,12 +1,14 @@
 """The gateway as an operator's program sees it."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 from urllib.parse import quote
 
+from gateway.api.answers import SentAnswer
 from gateway.api.mesh import AgentRow, NodeRow, StatusAnswer
-from gateway.api.operator import AgentAdded, InviteAnswer, InviteRow
+from gateway.api.operator import AgentAdded, AgentSet, DeadPruned, InviteAnswer, InviteRow
 from gateway.api.rows import DeliveryRow, IncidentRow, OutboxAnswer
 from gateway.api.trace import EventTrace
 from gateway.client.agent import AgentClient
@@ -73,9 +75,35 @@ class GatewayClient:
         """The agents of the mesh."""
         return await self._wire.get("/v1/agents", list[AgentRow], {})
 
-    async def add_agent(self, name: str) -> AgentAdded:
-        """Name an agent that lives here; its token is in the file that is returned."""
-        return await self._wire.post("/v1/agents", AgentAdded, {"name": name})
+    async def add_agent(
+        self,
+        name: str,
+        *,
+        fallback: Sequence[str] = (),
+        grace_ms: int | None = None,
+        groups: Sequence[str] = (),
+        fallback_of: str | None = None,
+    ) -> AgentAdded:
+        """Name an agent that lives here; its token is in the file that is returned.
+
+        ``fallback`` nodes may answer for it once this one was away for ``grace_ms``. With ``fallback_of`` it
+        lives on that node, and this one stands in for it.
+        """
+        body: dict[str, object] = {"name": name, "fallback": list(fallback), "groups": list(groups)}
+        body |= {"graceMs": grace_ms, "fallbackOf": fallback_of}
+        return await self._wire.post("/v1/agents", AgentAdded, body)
+
+    async def set_agent(
+        self,
+        name: str,
+        *,
+        fallback: Sequence[str] | None = None,
+        grace_ms: int | None = None,
+        groups: Sequence[str] | None = None,
+    ) -> AgentSet:
+        """Change what an agent's record says; None leaves it as it is."""
+        body = {"fallback": fallback, "graceMs": grace_ms, "groups": groups}
+        return await self._wire.patch(f"/v1/agents/{quote(name, safe='')}", AgentSet, body)
 
     async def remove_agent(self, name: str) -> None:
         """Take it away; its unfinished turns fail."""
@@ -104,9 +132,22 @@ class GatewayClient:
         """The newest deliveries."""
         return await self._wire.get("/v1/deliveries", list[DeliveryRow], {"state": state, "limit": limit})
 
-    async def dead(self, *, limit: int | None = None) -> list[DeliveryRow]:
-        """The newest dead letters."""
-        return await self._wire.get("/v1/dead", list[DeliveryRow], {"limit": limit})
+    async def dead(
+        self, *, limit: int | None = None, before: str | None = None, everything: bool = False
+    ) -> list[DeliveryRow]:
+        """The newest dead letters, or those older than ``before``; with ``everything`` settled ones too."""
+        query = {"limit": limit, "before": before, "all": everything}
+        return await self._wire.get("/v1/dead", list[DeliveryRow], query)
+
+    async def redrive(self, event: str, *, expires_in_ms: int | None = None) -> SentAnswer:
+        """Send a dead letter again as a new event."""
+        body = {"expiresInMs": expires_in_ms}
+        return await self._wire.post(f"/v1/dead/{quote(event, safe='')}/redrive", SentAnswer, body)
+
+    async def prune_dead(self, *events: str, older_than_ms: int = 0) -> int:
+        """Take dead letters from the list: these, or all that were given up so long ago; returns how many."""
+        body = {"eventIds": list(events), "olderThanMs": older_than_ms}
+        return (await self._wire.post("/v1/dead/prune", DeadPruned, body)).count
 
     async def incidents(self, *, closed: bool = False) -> list[IncidentRow]:
         """Open incidents, or with ``closed`` all of them."""

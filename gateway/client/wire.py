@@ -63,6 +63,10 @@ class Wire:
         """Do something; None in the body is left out. Raises as ``get``, and TooLarge."""
         return self._decode(await self._request("POST", path, body, {}), record)
 
+    async def patch(self, path: str, record: type[_Record], body: Mapping[str, object | None]) -> _Record:
+        """Change something; None in the body is left out. Raises as ``get``, and TooLarge."""
+        return self._decode(await self._request("PATCH", path, body, {}), record)
+
     async def delete(self, path: str) -> None:
         """Take something away. Raises Denied, Unreachable, TimedOut."""
         await self._request("DELETE", path, None, {})

@@ -45,9 +45,22 @@ class Courier:
         known = self._streams.get(stream)
         return known.has_room(priority) if known else self._limits.room_for(priority) > 0
 
+    def check_room(self, stream: str, priority: int) -> None:
+        """Raises StreamFull when ``offer`` would."""
+        known = self._streams.get(stream)
+        if known is not None:
+            known.check_room(priority)
+
+    def leased(self, stream: str, at_most: int) -> list[str]:
+        """Items in flight, oldest first; none when there are more than so many."""
+        known = self._streams.get(stream)
+        if known is None or len(known.leases) > at_most:
+            return []
+        return known.leases.items()
+
     def offer(self, stream: str, item: Item, now_ms: int) -> None:
         """Queue an item; an unknown stream is made. Raises StreamFull; Conflict while its id is here."""
-        self._made(stream).check_room(item)
+        self._made(stream).check_room(item.priority)
         self.readmit(stream, item, now_ms)
 
     def readmit(self, stream: str, item: Item, now_ms: int) -> None:

@@ -44,6 +44,10 @@ class Leases:
         """The lease of an item."""
         return self._by_item.get(item_id)
 
+    def items(self) -> list[str]:
+        """The items in somebody's hands, oldest lease first."""
+        return list(self._by_item)
+
     def of(self, who: Holder) -> list[Lease]:
         """A holder's leases, oldest first."""
         return list(self._by_holder.get(who, {}).values())

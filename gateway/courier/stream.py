@@ -39,9 +39,9 @@ class Stream:
         """Whether one more item of this priority fits; the last share is kept for urgent ones."""
         return len(self._held) < self._limits.room_for(priority)
 
-    def check_room(self, item: Item) -> None:
+    def check_room(self, priority: int) -> None:
         """Raises StreamFull."""
-        if not self.has_room(item.priority):
+        if not self.has_room(priority):
             raise StreamFull(self.name, len(self._held))
 
     def hold(self, item: Item, now_ms: int) -> None:

@@ -16,4 +16,5 @@ def json(record: object, status: int = 200) -> Response:
 
 def sent_answer(sent: Sent) -> SentAnswer:
     """What the caller of a send or reply is told."""
-    return SentAnswer(sent.event_id, sent.thread_id, Recipient(sent.agent, sent.node), sent.duplicate)
+    to = Recipient(sent.agent, sent.node)
+    return SentAnswer(sent.event_id, sent.thread_id, to, sent.duplicate, sent.nodes)

@@ -12,6 +12,7 @@ from gateway.endpoints.errors import BadRequest
 from gateway.endpoints.limits import (
     ENQUEUE_BATCH_MAX,
     ERROR_CHARS_MAX,
+    GRACE_MS_DEFAULT,
     INVITE_TTL_S_DEFAULT,
     INVITE_TTL_S_MAX,
     ROWS_DEFAULT,
@@ -45,6 +46,10 @@ class EnvelopeBody(_Body, frozen=True):
     thread: str | None = None
     priority: int = 2
     expires_in_ms: Annotated[int, msgspec.Meta(ge=1, le=EXPIRES_IN_MS_MAX)] | None = None
+    cause: str | None = None
+    """The event of the agent's inbox that it answers with this."""
+    wait: bool = False
+    """For an agent without an owner: wait until it has one."""
 
 
 class MessageBody(_Body, frozen=True):
@@ -125,6 +130,33 @@ class AddAgentBody(_Body, frozen=True):
     """``POST /v1/agents``."""
 
     name: str
+    fallback: tuple[str, ...] = ()
+    """Nodes that may answer for it when this one is away for longer than the grace."""
+    grace_ms: Milliseconds = GRACE_MS_DEFAULT
+    groups: tuple[str, ...] = ()
+    fallback_of: str | None = None
+    """The node that it lives on: this one only stands in for it."""
+
+
+class SetAgentBody(_Body, frozen=True):
+    """``PATCH /v1/agents/{name}``: what is absent stays as it is."""
+
+    fallback: tuple[str, ...] | None = None
+    grace_ms: Milliseconds | None = None
+    groups: tuple[str, ...] | None = None
+
+
+class RedriveBody(_Body, frozen=True):
+    """``POST /v1/dead/{eventId}/redrive``."""
+
+    expires_in_ms: Annotated[int, msgspec.Meta(ge=1, le=EXPIRES_IN_MS_MAX)] | None = None
+
+
+class PruneBody(_Body, frozen=True):
+    """``POST /v1/dead/prune``: these events, or all that were given up so long ago."""
+
+    event_ids: Annotated[tuple[str, ...], msgspec.Meta(max_length=ROWS_MAX)] = ()
+    older_than_ms: Milliseconds = 0
 
 
 class InviteBody(_Body, frozen=True):
@@ -163,10 +195,14 @@ class InboxQuery(_Body, frozen=True):
     """An event id: only what came after it."""
 
 
-class LimitQuery(_Body, frozen=True):
+class DeadQuery(_Body, frozen=True):
     """Of ``GET /v1/dead``."""
 
     limit: Limit = ROWS_DEFAULT
+    before: str | None = None
+    """An event id of the list: only what comes after it there, that is, older ones."""
+    all: bool = False
+    """Those too that were redriven or pruned."""
 
 
 class DeliveriesQuery(_Body, frozen=True):

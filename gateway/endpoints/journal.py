@@ -1,4 +1,4 @@
-"""HTTP routes that show the journal: trace, deliveries, dead letters, incidents, the outbox itself."""
+"""HTTP routes that show the journal: trace, deliveries, incidents, the outbox itself."""
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -17,7 +17,7 @@ from gateway.api.rows import (
 from gateway.api.trace import EventTrace, Known, assemble
 from gateway.endpoints.actors import need_admin, sees
 from gateway.endpoints.answers import json
-from gateway.endpoints.bodies import DeliveriesQuery, IncidentsQuery, LimitQuery, NoQuery, OutboxQuery
+from gateway.endpoints.bodies import DeliveriesQuery, IncidentsQuery, NoQuery, OutboxQuery
 from gateway.endpoints.desk import LocalDesk
 from gateway.endpoints.errors import BadRequest
 from gateway.endpoints.guard import principal_of
@@ -45,7 +45,6 @@ class JournalRoutes:
         return [
             Route("/v1/trace/{event}", self.trace, methods=["GET"]),
             Route("/v1/deliveries", self.deliveries, methods=["GET"]),
-            Route("/v1/dead", self.dead, methods=["GET"]),
             Route("/v1/incidents", self.incidents, methods=["GET"]),
             Route("/v1/outbox", self.outbox, methods=["GET"]),
         ]
@@ -69,11 +68,6 @@ class JournalRoutes:
         stored = (query.state,) if query.state in _STORED else _STORED
         rows = [row for row in self._rows(request, stored) if query.state in {None, row.state}]
         return json(rows[: query.limit])
-
-    async def dead(self, request: Request) -> Response:
-        """The newest dead letters."""
-        query = query_of(request, LimitQuery)
-        return json(self._rows(request, (DeliveryState.DEAD_LETTER,))[: query.limit])
 
     async def incidents(self, request: Request) -> Response:
         """Open incidents, or with ``all`` closed ones too."""

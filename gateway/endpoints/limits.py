@@ -43,3 +43,6 @@ INVITE_TTL_S_MAX = 7 * 24 * 3600
 
 RETRY_AFTER_S = 1
 """What a caller is told who came too early or met a full queue."""
+
+GRACE_MS_DEFAULT = 5 * 60_000
+"""How long an owner may be away before its fallback answers: longer than a restart or a train in a tunnel."""

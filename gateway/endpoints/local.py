@@ -34,6 +34,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
+from gateway.endpoints.dead import DeadRoutes
 from gateway.endpoints.desk import LocalDesk
 from gateway.endpoints.guard import Guard
 from gateway.endpoints.inbox import InboxRoute
@@ -59,6 +60,7 @@ def local_app(desk: LocalDesk, *, trusted_socket: bool = False) -> Starlette:
         WatchRoute(desk),
         InboxRoute(desk),
         JournalRoutes(desk),
+        DeadRoutes(desk),
         MeshRoutes(desk),
         OperatorRoutes(desk),
     )

@@ -5,7 +5,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from gateway.api.mesh import AgentRow, LinkState, NodeRow, StatusAnswer
+from gateway.api.delivery_state import unaccepted_state
+from gateway.api.mesh import AgentRow, LinkState, NodeRow, StatusAnswer, Waiting
 from gateway.endpoints.answers import json
 from gateway.endpoints.bodies import NoQuery
 from gateway.endpoints.desk import LocalDesk
@@ -49,6 +50,7 @@ class MeshRoutes:
             ready=self._ready(),
             storage_full=desk.runtime.storage_full,
             deliveries=reader.count_deliveries(),
+            waiting=[self._waiting(node, count) for node, count in reader.count_unaccepted().items()],
             received=reader.count_received(),
             agents=len(reader.agents()),
             links=list(desk.links()),
@@ -56,6 +58,16 @@ class MeshRoutes:
             quarantined=len(reader.quarantined()),
         )
         return json(answer)
+
+    def _waiting(self, node: NodeId | None, count: int) -> Waiting:
+        here = self._desk.identity.node
+        state = unaccepted_state(
+            node,
+            local=node == here,
+            online=node is not None and self._desk.runtime.view.online(node),
+            linked=any(link.node == node and link.state is LinkState.UP for link in self._desk.links()),
+        )
+        return Waiting(node=node, state=state, count=count)
 
     async def nodes(self, request: Request) -> Response:
         """All nodes, by name."""
@@ -79,6 +91,9 @@ class MeshRoutes:
                 status="active" if node is not None else "removed",
                 online=online,
                 here=name in local,
+                fallback=owner.fallback if owner is not None else (),
+                grace_ms=owner.grace_ms if owner is not None else 0,
+                groups=owner.groups if owner is not None else (),
             )
             rows.append(row)
         return json(rows)

@@ -9,19 +9,21 @@ from starlette.routing import Route
 
 from auth.invites import Invite as KnownInvite
 from auth.tokens import hash_token, make_token
-from gateway.api.operator import AgentAdded, AgentRemoved, InviteAnswer, InviteRow
+from gateway.api.operator import AgentAdded, AgentRemoved, AgentSet, InviteAnswer, InviteRow
 from gateway.endpoints.actors import need_admin
 from gateway.endpoints.answers import json
-from gateway.endpoints.bodies import AddAgentBody, InviteBody, NoQuery
+from gateway.endpoints.bodies import AddAgentBody, InviteBody, NoQuery, SetAgentBody
 from gateway.endpoints.desk import LocalDesk
+from gateway.endpoints.errors import BadRequest
 from gateway.endpoints.guard import principal_of
 from gateway.endpoints.reading import body_of, query_of
 from gateway.engine.effects import AgentChanged, Invited
-from gateway.engine.inputs import AddAgent, Invite, RemoveAgent, RevokeInvite
+from gateway.engine.inputs import AddAgent, Invite, RemoveAgent, RevokeInvite, SetAgent
 from gateway.home import write_private
 from outbox.errors import MeshError, NameTaken
-from outbox.ids import AgentId, agent_id, node_id
+from outbox.ids import AgentId, NodeId, agent_id, node_id
 from outbox.timestamps import rfc3339
+from stateroom.limits import FALLBACKS_MAX, GROUPS_MAX
 
 
 class OperatorRoutes:
@@ -36,6 +38,7 @@ class OperatorRoutes:
         """Paths and methods."""
         return [
             Route("/v1/agents", self.add_agent, methods=["POST"]),
+            Route("/v1/agents/{name}", self.set_agent, methods=["PATCH"]),
             Route("/v1/agents/{name}", self.remove_agent, methods=["DELETE"]),
             Route("/v1/invites", self.invites, methods=["GET"]),
             Route("/v1/invites", self.invite, methods=["POST"]),
@@ -46,26 +49,52 @@ class OperatorRoutes:
         """Name an agent that lives here. 201; 409 when the name is taken."""
         query_of(request, NoQuery)
         need_admin(principal_of(request))
-        name = agent_id((await body_of(request, AddAgentBody)).name)
+        body = await body_of(request, AddAgentBody)
+        name = agent_id(body.name)
         token_file = self._desk.home.token(name)
         async with self._adding:
             if any(row.name == name for row in self._desk.reader.agents()):
                 raise NameTaken(f"{name} lives here already", hint=f"its token is in {token_file}")
-            await self._add(name)
+            await self._add(name, body)
         return json(AgentAdded(name, str(token_file)), 201)
 
-    async def _add(self, name: AgentId) -> None:
+    async def _add(self, name: AgentId, body: AddAgentBody) -> None:
         """The file first: a token that the journal knows but nobody holds would lock the agent out."""
         token_file = self._desk.home.token(name)
         token = make_token(self._desk.clock.entropy(32))
         write_private(token_file, token.text.encode() + b"\n")
-        request = AddAgent(req=self._runtime.req(), name=name, token_hash=hash_token(token.text))
         try:
+            request = AddAgent(
+                req=self._runtime.req(),
+                name=name,
+                token_hash=hash_token(token.text),
+                fallback=_nodes(body.fallback),
+                grace_ms=body.grace_ms,
+                groups=_groups(body.groups),
+                stands_in_for=node_id(body.fallback_of) if body.fallback_of is not None else None,
+            )
             await self._runtime.ask(request)
         except MeshError:
             with suppress(OSError):
                 token_file.unlink(missing_ok=True)
             raise
+
+    async def set_agent(self, request: Request) -> Response:
+        """Change the fallback nodes, the grace or the groups of an agent that lives here."""
+        query_of(request, NoQuery)
+        need_admin(principal_of(request))
+        body = await body_of(request, SetAgentBody)
+        changed = await self._runtime.ask(
+            SetAgent(
+                req=self._runtime.req(),
+                name=agent_id(request.path_params["name"]),
+                fallback=_nodes(body.fallback) if body.fallback is not None else None,
+                grace_ms=body.grace_ms,
+                groups=_groups(body.groups) if body.groups is not None else None,
+            )
+        )
+        assert isinstance(changed, AgentChanged)
+        return json(AgentSet(changed.name, changed.fallback, changed.grace_ms, changed.groups))
 
     async def remove_agent(self, request: Request) -> Response:
         """Take an agent away; its unfinished turns fail."""
@@ -108,6 +137,20 @@ class OperatorRoutes:
         invite_id = request.path_params["id"]
         await self._runtime.ask(RevokeInvite(req=self._runtime.req(), invite_id=invite_id))
         return Response(status_code=204)
+
+
+def _nodes(names: tuple[str, ...]) -> tuple[NodeId, ...]:
+    """Raises InvalidId; BadRequest when there are too many."""
+    if len(names) > FALLBACKS_MAX:
+        raise BadRequest(f"an agent has at most {FALLBACKS_MAX} fallback nodes")
+    return tuple(dict.fromkeys(node_id(name) for name in names))
+
+
+def _groups(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Raises InvalidId; BadRequest when there are too many."""
+    if len(names) > GROUPS_MAX:
+        raise BadRequest(f"an agent is in at most {GROUPS_MAX} groups")
+    return tuple(dict.fromkeys(agent_id(name) for name in names))
 
 
 def _invite_row(invite: KnownInvite) -> InviteRow:

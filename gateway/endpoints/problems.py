@@ -43,6 +43,7 @@ STATUS: dict[str, int] = {
     "misdirected": 421,
     "hop_limit": 422,
     "busy": 429,
+    "loop_limit": 429,
     "rate_limited": 429,
     "internal": 500,
     "storage_full": 507,

@@ -13,7 +13,7 @@ from outbox.kinds import Outcome
 
 
 def send_of(req: int, agent: AgentId, body: MessageBody) -> Send:
-    """Raises BadRequest unless the body has an envelope or a text."""
+    """Raises BadRequest unless the body has an envelope or a text; InvalidId."""
     if (body.envelope is None) == (body.text is None):
         raise BadRequest("a message has either an envelope or a text")
     envelope = body.envelope or EnvelopeBody(payload=text_payload(body.text or ""))
@@ -27,6 +27,8 @@ def send_of(req: int, agent: AgentId, body: MessageBody) -> Send:
         idempotency_key=envelope.id,
         expires_in_ms=envelope.expires_in_ms,
         priority=envelope.priority,
+        cause=event_id(envelope.cause) if envelope.cause is not None else None,
+        wait=envelope.wait,
     )
 
 

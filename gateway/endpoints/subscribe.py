@@ -228,6 +228,7 @@ def _ok(req_id: ReqId, answer: Answer | None) -> OkFrame:
                 thread_id=answer.thread_id,
                 to=to,
                 duplicate=answer.duplicate,
+                nodes=answer.nodes,
             )
         case Settled():
             return OkFrame(ok=req_id, event_id=answer.event_id, duplicate=answer.duplicate)

@@ -1,5 +1,7 @@
 """The ACKs a receiver owes, as events of its own outbox."""
 
+from collections.abc import Sequence
+
 from msgspec.structs import replace
 
 from gateway.engine.limits import ERROR_CHARS_MAX
@@ -8,7 +10,7 @@ from outbox.envelope import Ack, Event, decode_event, decode_header, decode_payl
 from outbox.ids import EventId, NodeId
 from outbox.kinds import RULES, AckStatus, Kind, Outcome
 from outbox.readership import names
-from outbox.records import Received, TurnState
+from outbox.records import Received, Share, TurnState
 from outbox.timestamps import rfc3339
 
 
@@ -29,6 +31,30 @@ def process(tick: Tick, row: Received) -> None:
         deliveries=row.delivery_count,
     )
     _emit(tick, row.source, ack)
+
+
+def combined(rows: Sequence[Received]) -> Received:
+    """The turns of one event at this node as if they were one: done when all are, failed when one has.
+
+    An ACK speaks for the node. Whether an agent that came late is done nobody waits for.
+    """
+    owed = [row for row in rows if row.share is not Share.LATE] or list(rows)
+    first = owed[0]
+    if len(owed) == 1:
+        return first
+    if any(row.state is not TurnState.DONE for row in owed):
+        return replace(first, state=TurnState.QUEUED)
+    bad = [row for row in owed if row.outcome is not Outcome.OK]
+    refused = len(bad) == len(owed) and all(row.outcome is Outcome.REFUSED for row in bad)
+    engaged = [row.engaged_at_ms for row in owed if row.engaged_at_ms is not None]
+    return replace(
+        first,
+        state=TurnState.DONE,
+        outcome=Outcome.REFUSED if refused else (Outcome.FAILED if bad else Outcome.OK),
+        error=cut(f"{len(bad)} of {len(owed)}: {bad[0].to_agent}: {bad[0].error}") if bad else None,
+        engaged_at_ms=min(engaged, default=None),
+        delivery_count=sum(row.delivery_count for row in owed),
+    )
 
 
 def refuse(tick: Tick, source: NodeId, event: EventId, error: str) -> None:

@@ -34,6 +34,12 @@ def scheduled(tick: Tick, row: Delivery) -> Delivery:
     return replace(row, next_at_ms=min(row.expires_at_ms, tick.now.wall_ms + delay_ms))
 
 
+def parked(tick: Tick, row: Delivery) -> Delivery:
+    """The row of an event that waits for its agent to have an owner, which burns no attempt."""
+    poll_at_ms = tick.now.wall_ms + tick.policy.retry.cap_ms
+    return replace(row, state=DeliveryState.RETRY_PENDING, next_at_ms=min(row.expires_at_ms, poll_at_ms))
+
+
 def retry(tick: Tick, row: Delivery) -> None:
     """Append the next attempt, routed anew; without anybody to route it to it waits, which burns none."""
     if row.node is not None and tick.policy.retry.exhausted(row.tries):
@@ -45,8 +51,7 @@ def retry(tick: Tick, row: Delivery) -> None:
         return
     route = route_of(tick, row)
     if route is None or route.node is None:
-        poll_at_ms = tick.now.wall_ms + tick.policy.retry.cap_ms
-        tick.store.put_delivery(replace(row, next_at_ms=min(row.expires_at_ms, poll_at_ms)))
+        tick.store.put_delivery(parked(tick, row))
     else:
         append(tick, row, route.node, route.decision())
 

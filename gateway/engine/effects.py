@@ -20,6 +20,8 @@ class Sent(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
     """Where it was routed; None when the agent has no owner (it is a dead letter already)."""
     duplicate: bool
     """The idempotency key had been used for the same request: nothing was appended."""
+    nodes: tuple[NodeId, ...] = ()
+    """All of them, of an event that goes to several."""
 
 
 class Told(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
@@ -38,6 +40,13 @@ class Settled(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
     event_id: EventId
     duplicate: bool
     """It had ended the same way before."""
+
+
+class Dismissed(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
+    """So many dead letters are not listed any more."""
+
+    req: int
+    count: int
 
 
 class Extended(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
@@ -200,6 +209,7 @@ Answer = (
     Sent
     | Told
     | Settled
+    | Dismissed
     | Extended
     | Subscribed
     | AgentChanged

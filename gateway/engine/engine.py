@@ -9,12 +9,13 @@ from typing import Protocol
 
 from gateway.courier.courier import Courier
 from gateway.courier.limits import CourierLimits
-from gateway.engine import answers, attempts, receiver, rerouting, sender, signals, streams, timers
+from gateway.engine import answers, attempts, receiver, redrive, rerouting, sender, signals, streams, timers
 from gateway.engine.absences import Absences
 from gateway.engine.effects import Answer, CaughtUp, Effect, Refused, agent_changed
 from gateway.engine.inputs import (
     AddAgent,
     ClockMeasured,
+    Dismiss,
     Exchange,
     Extend,
     FloorRead,
@@ -27,6 +28,7 @@ from gateway.engine.inputs import (
     Now,
     PageRead,
     Prune,
+    Redrive,
     RelayCaught,
     RemoveAgent,
     Renew,
@@ -45,6 +47,7 @@ from gateway.engine.inputs import (
     ViewChanged,
 )
 from gateway.engine.mirrors import Mirrors
+from gateway.engine.pace import Pace
 from gateway.engine.peers import Peers
 from gateway.engine.policy import Policy
 from gateway.engine.residents import Residents
@@ -96,6 +99,7 @@ class Engine:
         self._turns.load(store, now)
         self._peers = Peers(streams.open_stalls(store))
         self._mirrors = Mirrors(policy.mirror, store.copies())
+        self._pace = Pace(policy.answers)
         self._absences = Absences(self._identity.node)
         self._absences.see(view, now.mono_ms)
         self._retainer = Retainer(now.mono_ms)
@@ -107,7 +111,7 @@ class Engine:
         Raises WorldError branches from the store. Whatever is wrong with an input becomes its Refused.
         """
         tick = Tick(now, self._store, self._view, self._identity, self._policy, self._entropy, self._peers)
-        tick.absences = self._absences
+        tick.absences, tick.pace = self._absences, self._pace
         self._judge_held(tick)
         for item in inputs:
             self._input(tick, item)
@@ -181,6 +185,10 @@ class Engine:
                 return self._change_agent(tick, item)
             case Prune():
                 return self._retainer.prune(tick, item)
+            case Redrive():
+                return redrive.redrive(tick, self._residents, item)
+            case Dismiss():
+                return redrive.dismiss(tick, item)
             case _:
                 return self._desk.answer(item, tick.now, tick.view)
 
@@ -202,7 +210,7 @@ class Engine:
     def _compose(self, tick: Tick, item: Send | Reply | TellIncident) -> Answer:
         author = self._residents.get(item.agent)
         if isinstance(item, Send):
-            return sender.send(tick, item, author.owner_epoch)
+            return sender.send(tick, self._turns, item, author.owner_epoch)
         if isinstance(item, TellIncident):
             return signals.tell_incident(tick, item, author.owner_epoch)
         return answers.reply(tick, self._turns, item, author.owner_epoch)
@@ -212,6 +220,8 @@ class Engine:
             case AddAgent():
                 row = self._residents.add(tick, item)
                 self._turns.open_inbox(row.name)
+                if not row.stands_in_for:
+                    self._turns.join(tick, row.name)
             case SetAgent():
                 row = self._residents.change(tick, item)
             case _:

@@ -18,13 +18,17 @@ class Send(msgspec.Struct, frozen=True, tag=True, tag_field="t", kw_only=True):
     req: int
     agent: AgentId
     to: str
-    """``name``, ``name@node`` or ``agents/<name>/inbox``."""
+    """``name``, ``name@node`` or ``agents/<name>/inbox``; ``*``, ``group:name`` or a list with commas."""
     payload: msgspec.Raw
     type: str | None = None
     thread_id: str | None = None
     idempotency_key: str | None = None
     expires_in_ms: int | None = None
     priority: int = 2
+    cause: EventId | None = None
+    """The event of its inbox that made the agent send this: chains of causes end like chains of replies."""
+    wait: bool = False
+    """A known agent without an owner: wait until it has one, instead of giving up at once."""
 
 
 class Reply(msgspec.Struct, frozen=True, tag=True, tag_field="t", kw_only=True):
@@ -60,6 +64,23 @@ class Settle(msgspec.Struct, frozen=True, tag=True, tag_field="t", kw_only=True)
     lease_id: str | None = None
     outcome: Outcome = Outcome.OK
     error: str | None = None
+
+
+class Redrive(msgspec.Struct, frozen=True, tag=True, tag_field="t", kw_only=True):
+    """An operator sends a dead letter again, as a new event. Answer: Sent."""
+
+    req: int
+    event_id: EventId
+    expires_in_ms: int | None = None
+
+
+class Dismiss(msgspec.Struct, frozen=True, tag=True, tag_field="t", kw_only=True):
+    """An operator has seen enough of some dead letters: they are not listed any more. Answer: Dismissed."""
+
+    req: int
+    event_ids: tuple[EventId, ...] = ()
+    """These; none: all that were given up before a time."""
+    before_ms: int = 0
 
 
 class Nack(msgspec.Struct, frozen=True, tag=True, tag_field="t", kw_only=True):
@@ -275,6 +296,8 @@ Input = (
     | TellIncident
     | Reply
     | Settle
+    | Redrive
+    | Dismiss
     | Nack
     | Extend
     | Subscribe
@@ -305,6 +328,8 @@ Request = (
     | TellIncident
     | Reply
     | Settle
+    | Redrive
+    | Dismiss
     | Nack
     | Extend
     | Subscribe

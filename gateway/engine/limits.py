@@ -17,6 +17,18 @@ BEHIND_MS_MAX = 60_000
 """An accepted event waits so long for a stream that stands still: by then its link is broken or about to be
 replaced, and to wait for what nobody brings would be a stall of ours."""
 
+DISMISSED_MAX = 10_000
+"""Dead letters that one request takes from the list: more would hold the tick for seconds."""
+
+HANDS_MAX = 4
+"""Turns that an agent may have in hand and still be taken for one that works on them one by one: what it
+sends meanwhile to their senders, or in their threads, answers them. Who holds more is no loop of two."""
+
+PRIORITY_NORMAL = 2
+
+PACES_MAX = 10_000
+"""Pairs of agents, or threads, whose pace is remembered; the quietest are forgotten first."""
+
 ERROR_CHARS_MAX = 500
 """Of an error that an agent or a peer gives: it goes into ACKs, dead letters, incidents and tables."""
 

@@ -4,6 +4,7 @@ from typing import Literal
 
 import msgspec
 
+from gateway.engine.pace import PaceLimits
 from outbox.ids import NodeId
 from outbox.limits import EXPIRES_IN_MS_DEFAULT, KEPT_BYTES, KEPT_ENTRIES, KEPT_MS, READER_LEASE_MS
 from outbox.retry import RetryPolicy
@@ -45,6 +46,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     """An accepted event that is not processed for so long is an incident; one status request is sent."""
     silence_ms: int = 24 * 3_600_000
     """So long after its expiry an accepted event without a word is a dead letter."""
+    answers: PaceLimits = PaceLimits()
+    """How fast two agents, or all in one thread, may answer each other with messages."""
     hold_ms: int = 10 * 60_000
     """So long an event waits for the state room to name its sender's owner."""
     mirror: MirrorPolicy = MirrorPolicy()

@@ -29,7 +29,7 @@ from outbox.ids import AgentId, Epoch, EventId, NodeId, epoch_ordinal, event_id
 from outbox.kinds import RULES, Kind, known_kind
 from outbox.limits import EXPIRES_IN_MS_DEFAULT
 from outbox.readership import names
-from outbox.records import Quarantined, Received, TurnState
+from outbox.records import Quarantined, Received, Share, TurnState
 from outbox.timestamps import parse_rfc3339
 
 QUARANTINED = "quarantined"
@@ -85,12 +85,12 @@ def arrive(tick: Tick, residents: Residents, turns: Turns, arrived: Arrived) -> 
 
 def _deliverable(tick: Tick, residents: Residents, turns: Turns, arrived: Arrived) -> None:
     event, source = arrived.event, arrived.source
-    if event.to_agent_id is None or event.source_agent_id is None:
-        _quarantine_arrived(tick, arrived, "a deliverable event needs both agents")
+    if event.source_agent_id is None:
+        _quarantine_arrived(tick, arrived, "a deliverable event needs an agent that sent it")
         return
-    row = tick.store.received(source, event.event_id, event.to_agent_id)
-    if row is not None:
-        acks.repeat(tick, row)  # the sender asks again: nothing is done twice
+    rows = _known(tick, arrived)
+    if rows:
+        acks.repeat(tick, acks.combined(rows))  # the sender asks again: nothing is done twice
     elif _is_forgotten(tick, arrived):
         acks.refuse(tick, source, event.event_id, "below_floor")  # so may be what was done with it here
     elif (speaks := _standing(tick, arrived, event.source_agent_id)) is Standing.FOREIGN:
@@ -99,7 +99,15 @@ def _deliverable(tick: Tick, residents: Residents, turns: Turns, arrived: Arrive
     else:
         if event.kind == Kind.REPLY:
             on_reply(tick, source, event)
-        _take(tick, residents, turns, arrived, event.to_agent_id, held=speaks is Standing.UNKNOWN)
+        _take(tick, residents, turns, arrived, held=speaks is Standing.UNKNOWN)
+
+
+def _known(tick: Tick, arrived: Arrived) -> list[Received]:
+    event = arrived.event
+    if event.to_agent_id is None:
+        return tick.store.turns_of(arrived.source, event.event_id)
+    row = tick.store.received(arrived.source, event.event_id, event.to_agent_id)
+    return [] if row is None else [row]
 
 
 def _is_forgotten(tick: Tick, arrived: Arrived) -> bool:
@@ -117,17 +125,34 @@ def _standing(tick: Tick, arrived: Arrived, agent: AgentId) -> Standing:
     return standing(tick.view, agent, arrived.source, arrived.event.trace.source_owner_epoch)
 
 
-def _take(
-    tick: Tick, residents: Residents, turns: Turns, arrived: Arrived, agent: AgentId, *, held: bool
-) -> None:
+def _take(tick: Tick, residents: Residents, turns: Turns, arrived: Arrived, *, held: bool) -> None:
+    """Accept an event for those of its recipients that are here and have room; refuse it if none has."""
     event = arrived.event
-    if not residents.answers_for(tick, agent, event.trace.route_decision):
-        acks.refuse(tick, arrived.source, event.event_id, "not_owner")
+    here = residents.recipients(tick, event)
+    if not here:
+        refusal = "not_owner" if event.to_agent_id is not None else "no_recipient"
+        acks.refuse(tick, arrived.source, event.event_id, refusal)
         return
-    if not turns.has_room(agent, event.priority, held=held):
+    if not any(turns.has_room(agent, event.priority, held=held) for agent in here):
         acks.refuse(tick, arrived.source, event.event_id, "inbox_full")
+        for agent in here:
+            turns.refuse(tick, agent, event.event_id)
         return
-    row = Received(
+    rows = [_row(tick, arrived, agent, held=held) for agent in here]
+    for row in rows:
+        tick.store.put_received(row)
+    acks.accept(tick, rows[0])
+    for row in rows:
+        if turns.has_room(row.to_agent, event.priority, held=held):
+            turns.take(tick, row, event)
+        else:
+            turns.refuse(tick, row.to_agent, event.event_id)
+            turns.turn_away(tick, row, "inbox_full")
+
+
+def _row(tick: Tick, arrived: Arrived, agent: AgentId, *, held: bool) -> Received:
+    event = arrived.event
+    return Received(
         event_id=event.event_id,
         source=arrived.source,
         epoch=arrived.epoch,
@@ -140,10 +165,14 @@ def _take(
         accepted_at_ms=tick.now.wall_ms,
         expires_at_ms=_expires_at_ms(event),
         via=tick.via,
+        share=_share(event),
     )
-    tick.store.put_received(row)
-    acks.accept(tick, row)
-    turns.take(tick, row, event)
+
+
+def _share(event: Event) -> Share:
+    if event.to_agent_id is not None:
+        return Share.SOLE
+    return Share.ONE_OF_SEVERAL if event.to_agents else Share.EVERYONE
 
 
 def _expires_at_ms(event: Event) -> int:
@@ -175,8 +204,9 @@ def _signal(tick: Tick, arrived: Arrived) -> None:
         _incident(tick, arrived, signal)
     if signal.signal != "status_request" or signal.ref is None:
         return
-    for row in tick.store.turns_of(arrived.source, event_id(signal.ref)):
-        acks.repeat(tick, row)
+    rows = tick.store.turns_of(arrived.source, event_id(signal.ref))
+    if rows:
+        acks.repeat(tick, acks.combined(rows))
 
 
 def _incident(tick: Tick, arrived: Arrived, signal: Signal) -> None:

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from gateway.engine.inputs import AddAgent, SetAgent
 from gateway.engine.tick import Tick
 from gateway.routing import FALLBACK, stands_in
-from outbox.envelope import RouteDecision
+from outbox.envelope import Event, RouteDecision
 from outbox.errors import NameTaken, NotFound
 from outbox.ids import AgentId, NodeId
 from outbox.records import LocalAgent
@@ -77,6 +77,15 @@ class Residents:
         if request.groups is not None:
             row = replace(row, groups=",".join(request.groups))
         return self._keep(tick, row)
+
+    def recipients(self, tick: Tick, event: Event) -> list[AgentId]:
+        """Whom of this node an event is for: the agents it names, or all that live here but its sender."""
+        if event.to_agent_id is not None or event.to_agents:
+            named = (event.to_agent_id,) if event.to_agent_id is not None else event.to_agents
+            decision = event.trace.route_decision
+            return [agent for agent in dict.fromkeys(named) if self.answers_for(tick, agent, decision)]
+        sender = event.source_agent_id if event.source_node_id == tick.identity.node else None
+        return [name for name, row in self._rows.items() if not row.stands_in_for and name != sender]
 
     def answers_for(self, tick: Tick, agent: AgentId, decision: RouteDecision | None) -> bool:
         """Whether an event for the agent may be engaged here: it lives here, or was sent on to us."""

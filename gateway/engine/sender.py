@@ -1,30 +1,34 @@
-"""Messages and replies leave: one event in the outbox and one obligation beside it.
+"""Messages and replies leave: what an agent wants to say becomes an event with its obligations.
 
 What becomes of the obligation is in ``deliveries``.
 """
 
+from collections.abc import Sequence
 from hashlib import sha256
 
 import msgspec
 
-from gateway.engine.attempts import first_check_ms
+from gateway.audience import audience, means_several
+from gateway.engine.attempts import parked
 from gateway.engine.effects import Sent
 from gateway.engine.inputs import Reply, Send
 from gateway.engine.letters import bury
 from gateway.engine.limits import EXPIRES_IN_MS_MAX
+from gateway.engine.obligations import owe
 from gateway.engine.tick import Tick
+from gateway.engine.turns import Turns
 from gateway.routing import Route, resolve
 from outbox.delivery import Input, standing
-from outbox.envelope import Event, Trace
-from outbox.errors import HopLimit, IdempotencyConflict, InvalidEvent
+from outbox.envelope import Event, Trace, decode_event
+from outbox.errors import HopLimit, IdempotencyConflict, InvalidEvent, LoopLimit, NotFound
 from outbox.ids import AgentId
 from outbox.kinds import Kind
 from outbox.limits import HOPS_MAX, IDEMPOTENCY_KEY_MAX, THREAD_ID_MAX, TYPE_MAX
-from outbox.records import Delivery, DeliveryState, Remembered
-from outbox.timestamps import parse_rfc3339, rfc3339
+from outbox.records import Delivery, Remembered
+from outbox.timestamps import rfc3339
 
 
-def send(tick: Tick, request: Send, owner_epoch: int) -> Sent:
+def send(tick: Tick, turns: Turns, request: Send, owner_epoch: int) -> Sent:
     """Append a message of an agent that this node owns since ``owner_epoch``.
 
     Raises CallerError branches; then nothing was appended.
@@ -38,11 +42,21 @@ def send(tick: Tick, request: Send, owner_epoch: int) -> Sent:
         request.thread_id,
         request.expires_in_ms,
         request.priority,
+        request.wait,
     )
     known = _remembered(tick, request.agent, request.idempotency_key, digest)
     if known is not None:
         return _again(tick, request.req, known)
-    route = resolve(tick.view, request.to, tick.absences.away(tick.now.mono_ms))
+    away = tick.absences.away(tick.now.mono_ms)
+    several = audience(tick.view, request.to, request.agent, away) if means_several(request.to) else None
+    route = resolve(tick.view, request.to, away) if several is None else None
+    if route is not None and route.node == tick.identity.node:
+        turns.check_room(route.agent, request.priority)
+    cause = cause_of(tick, turns, request, route)
+    hops = 0 if cause is None else cause.trace.hops + 1
+    if cause is not None:
+        _check_hops(hops)
+        _slow_down(tick, request, several.address if several else route.agent if route else "", cause)
     event_id = tick.entropy.event_id(tick.now.wall_ms)
     lifetime_ms = request.expires_in_ms or tick.policy.expires_in_ms
     event = Event(
@@ -50,17 +64,25 @@ def send(tick: Tick, request: Send, owner_epoch: int) -> Sent:
         kind=Kind.MESSAGE,
         source_node_id=tick.identity.node,
         source_agent_id=request.agent,
-        to_agent_id=route.agent,
-        thread_id=request.thread_id or event_id,
+        to_agent_id=route.agent if route else None,
+        to_agents=several.agents if several else (),
+        thread_id=request.thread_id or (cause.thread_id if cause else None) or event_id,
         created_at=tick.stamp(),
         expires_at=rfc3339(tick.now.wall_ms + lifetime_ms),
         priority=request.priority,
         type=request.type,
         idempotency_key=request.idempotency_key,
-        trace=Trace(source_owner_epoch=owner_epoch, route_decision=route.decision()),
+        trace=Trace(
+            source_owner_epoch=owner_epoch, route_decision=route.decision() if route else None, hops=hops
+        ),
         payload=request.payload,
     )
-    return _emit(tick, request.req, event, route, digest)
+    if route is not None:
+        return _emit(tick, request.req, event, route, digest, wait=request.wait)
+    assert several is not None
+    rows = owe(tick, event, several.address, several.nodes)
+    _remember(tick, event, digest)
+    return sent_of(request.req, rows, duplicate=False)
 
 
 def reply(tick: Tick, request: Reply, question: Event, owner_epoch: int) -> Sent:
@@ -68,8 +90,7 @@ def reply(tick: Tick, request: Reply, question: Event, owner_epoch: int) -> Sent
     _check_labels(request)
     assert question.source_agent_id is not None, "without one it does not reach an inbox"
     hops = question.trace.hops + 1
-    if hops > HOPS_MAX:
-        raise HopLimit(f"more than {HOPS_MAX} answers in a row", hint="start a new message instead")
+    _check_hops(hops)
     digest = _digest(question.event_id, request.payload, request.type)
     known = _remembered(tick, request.agent, request.idempotency_key, digest)
     if known is not None:
@@ -93,6 +114,44 @@ def reply(tick: Tick, request: Reply, question: Event, owner_epoch: int) -> Sent
         payload=request.payload,
     )
     return _emit(tick, request.req, event, route, digest)
+
+
+def cause_of(tick: Tick, turns: Turns, request: Send, route: Route | None) -> Event | None:
+    """The event that a message answers: named, or in the agent's hand and from the same agent or thread.
+
+    Raises NotFound when the one that was named did not come for the agent.
+    """
+    if request.cause is not None:
+        rows = [row for row in tick.store.ledger(request.cause) if row.to_agent == request.agent]
+        if not rows:
+            raise NotFound(f"{request.cause} did not come for {request.agent}", hint="leave the cause out")
+        return decode_event(rows[0].body)
+    held = turns.held_by(tick, request.agent)
+    answered = [event for event in held if _answers(request, route, event)]
+    return max(answered, key=lambda event: event.trace.hops, default=None)
+
+
+def _answers(request: Send, route: Route | None, event: Event) -> bool:
+    same_thread = request.thread_id is not None and request.thread_id == event.thread_id
+    return same_thread or (route is not None and route.agent == event.source_agent_id)
+
+
+def _check_hops(hops: int) -> None:
+    if hops > HOPS_MAX:
+        raise HopLimit(
+            f"more than {HOPS_MAX} answers in a row",
+            hint="end your turn without an answer; start a new conversation if there is something new",
+        )
+
+
+def _slow_down(tick: Tick, request: Send, to: str, cause: Event) -> None:
+    """Raises LoopLimit."""
+    pair = " and ".join(sorted((request.agent, to)))
+    keys = (f"pair {pair}", f"thread {request.thread_id or cause.thread_id}")
+    wait_ms = tick.pace.wait_ms(keys, tick.now.mono_ms)
+    if wait_ms:
+        raise LoopLimit(pair, wait_ms)
+    tick.pace.spend(keys, tick.now.mono_ms)
 
 
 def _check_labels(request: Send | Reply) -> None:
@@ -128,40 +187,37 @@ def _remembered(tick: Tick, agent: AgentId, key: str | None, digest: bytes) -> R
 
 
 def _again(tick: Tick, req: int, known: Remembered) -> Sent:
-    row = standing(tick.store.obligations(known.event_id))
-    assert row is not None, "an idempotency row is written with its delivery"
-    return Sent(req, row.event_id, row.thread_id, row.to_agent, row.node, duplicate=True)
+    rows = tick.store.obligations(known.event_id)
+    assert rows, "an idempotency row is written with its delivery"
+    return sent_of(req, rows, duplicate=True)
 
 
-def _emit(tick: Tick, req: int, event: Event, route: Route, digest: bytes) -> Sent:
-    assert event.source_agent_id is not None
-    assert event.thread_id is not None
-    assert event.expires_at is not None
-    seq = tick.emit(event, (route.node,) if route.node else ())
-    expires_at_ms = parse_rfc3339(event.expires_at)
-    row = Delivery(
-        event_id=event.event_id,
-        kind=event.kind,
-        from_agent=event.source_agent_id,
-        to_agent=route.agent,
-        node=route.node,
-        state=DeliveryState.EMITTED,
-        seq=seq,
-        thread_id=event.thread_id,
-        emitted_at_ms=tick.now.wall_ms,
-        created_at_ms=tick.now.wall_ms,
-        expires_at_ms=expires_at_ms,
-        next_at_ms=first_check_ms(tick, expires_at_ms),
-    )
-    tick.store.put_delivery(row)
+def sent_of(req: int, rows: Sequence[Delivery], *, duplicate: bool) -> Sent:
+    """The answer about an event with these obligations."""
+    row = standing(rows)
+    assert row is not None
+    nodes = tuple(row.node for row in rows if row.node is not None) if len(rows) > 1 else ()
+    return Sent(req, row.event_id, row.thread_id, row.to_agent, row.node, duplicate=duplicate, nodes=nodes)
+
+
+def _remember(tick: Tick, event: Event, digest: bytes) -> None:
     if event.idempotency_key is not None:
-        key = Remembered(
-            agent=event.source_agent_id,
-            key=event.idempotency_key,
-            request_hash=digest,
-            event_id=event.event_id,
+        assert event.source_agent_id is not None
+        tick.store.remember(
+            Remembered(
+                agent=event.source_agent_id,
+                key=event.idempotency_key,
+                request_hash=digest,
+                event_id=event.event_id,
+            )
         )
-        tick.store.remember(key)
-    if route.node is None:
+
+
+def _emit(tick: Tick, req: int, event: Event, route: Route, digest: bytes, *, wait: bool = False) -> Sent:
+    (row,) = owe(tick, event, route.agent, (route.node,) if route.node else ())
+    _remember(tick, event, digest)
+    if route.node is None and wait:
+        tick.store.put_delivery(parked(tick, row))
+    elif route.node is None:
         bury(tick, row, Input.REFUSED, "no_owner")
-    return Sent(req, event.event_id, event.thread_id, route.agent, route.node, duplicate=False)
+    return sent_of(req, [row], duplicate=False)

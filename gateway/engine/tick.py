@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol
 from gateway.engine.absences import Absences
 from gateway.engine.effects import Appended, Effect, IncidentChanged
 from gateway.engine.inputs import Now
+from gateway.engine.pace import Pace, PaceLimits
 from gateway.engine.peers import Peers
 from gateway.engine.policy import Policy
 from gateway.routing import Route, choose
@@ -66,6 +67,7 @@ class Tick:
     policy: Policy
     entropy: Entropy
     peers: Peers = field(default_factory=Peers)
+    pace: Pace = field(default_factory=lambda: Pace(PaceLimits()))
     absences: Absences = field(default_factory=lambda: Absences(NodeId("")))
     via: NodeId | None = None
     """Who brought the page that is being handled, when that is not its writer."""

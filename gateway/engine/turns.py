@@ -11,8 +11,10 @@ from gateway.courier.item import HandOver, Item
 from gateway.courier.timers import Timers
 from gateway.engine import acks
 from gateway.engine.effects import Handed, Subscribed
+from gateway.engine.fullness import Fullness
 from gateway.engine.held import Held
 from gateway.engine.inputs import Now, Subscribe
+from gateway.engine.limits import HANDS_MAX, PRIORITY_NORMAL
 from gateway.engine.parked import Parked
 from gateway.engine.tick import Tick
 from gateway.engine.turnkey import parse_turn_key, turn_key
@@ -20,7 +22,7 @@ from gateway.routing import Standing, inbox_stream, standing
 from outbox.envelope import Event, decode_event
 from outbox.ids import AgentId, EventId, NodeId
 from outbox.kinds import RULES, Kind, Outcome
-from outbox.records import Received, TurnState
+from outbox.records import Received, Share, TurnState
 from outbox.store import Store
 
 _EXPIRES, _HOLD_ENDS = "expires", "hold_ends"
@@ -41,10 +43,12 @@ class Turns:
         self._readers: dict[str, AgentId] = {}
         self._held = Held()
         self._parked = Parked()
+        self._fullness = Fullness(())
         self._deadlines = Timers()
 
     def load(self, store: Store, now: Now) -> None:
         """Queue again what is unacknowledged; a lease that was live goes on for its session."""
+        self._fullness = Fullness(store.incidents(open_only=True))
         for row in store.open_turns():
             self._admit(row, decode_event(row.body), now)
 
@@ -68,11 +72,41 @@ class Turns:
         """Whether the agent's inbox can take one more of this priority, and what is held one more of all."""
         return self._courier.has_room(inbox_stream(agent), priority) and not (held and self._held.full)
 
+    def check_room(self, agent: AgentId, priority: int) -> None:
+        """Raises StreamFull when the agent's inbox cannot take one more of this priority."""
+        self._courier.check_room(inbox_stream(agent), priority)
+
+    def refuse(self, tick: Tick, agent: AgentId, event: EventId) -> None:
+        """An event was refused since the agent's inbox is full: its operator hears of it."""
+        self._fullness.refused(tick, agent, event)
+
+    def held_by(self, tick: Tick, agent: AgentId) -> list[Event]:
+        """What an agent has in hand; nothing of one that has more than a few things at once."""
+        keys = self._courier.leased(inbox_stream(agent), HANDS_MAX)
+        return [decode_event(self._row(tick, key).body) for key in keys]
+
     def take(self, tick: Tick, row: Received, event: Event) -> None:
         """A row that was just accepted becomes a turn, or waits for its sender's owner to be known."""
         self._admit(row, event, tick.now)
         if row.state is TurnState.QUEUED and tick.peers.is_behind(row.source):
             self._park(row, tick.now)
+
+    def turn_away(self, tick: Tick, row: Received, why: str) -> None:
+        """One of several recipients cannot have it."""
+        self._end(tick, row, Outcome.FAILED, why)
+
+    def join(self, tick: Tick, agent: AgentId) -> None:
+        """An agent that came late gets the broadcasts that have not expired, if it has room for them."""
+        for known in tick.store.broadcasts(tick.now.wall_ms):
+            event = decode_event(known.body)
+            own = (known.source, event.source_agent_id) == (tick.identity.node, agent)
+            gone = known.state is TurnState.HELD or known.outcome is Outcome.REFUSED
+            if own or gone or tick.store.received(known.source, known.event_id, agent) is not None:
+                continue
+            if self.has_room(agent, known.priority, held=False):
+                row = late(known, agent, tick.now.wall_ms)
+                tick.store.put_received(row)
+                self.take(tick, row, event)
 
     def _admit(self, row: Received, event: Event, now: Now) -> None:
         key, stream = turn_key(row), inbox_stream(row.to_agent)
@@ -288,5 +322,29 @@ class Turns:
             done_at_ms=tick.now.wall_ms,
         )
         tick.store.put_received(done)
-        if RULES[Kind(row.kind)].processed:
-            acks.process(tick, done)
+        if row.to_agent in self._fullness and self._courier.has_room(stream, PRIORITY_NORMAL):
+            self._fullness.eased(tick, row.to_agent)
+        if RULES[Kind(row.kind)].processed and row.share is not Share.LATE:
+            told = done
+            if row.share is not Share.SOLE:
+                told = acks.combined(tick.store.turns_of(row.source, row.event_id))
+            if told.state is TurnState.DONE:
+                acks.process(tick, told)
+
+
+def late(known: Received, agent: AgentId, now_ms: int) -> Received:
+    """The turn of an agent that was not there when a broadcast came."""
+    return Received(
+        event_id=known.event_id,
+        source=known.source,
+        epoch=known.epoch,
+        seq=known.seq,
+        kind=known.kind,
+        to_agent=agent,
+        body=known.body,
+        state=TurnState.QUEUED,
+        priority=known.priority,
+        accepted_at_ms=now_ms,
+        expires_at_ms=known.expires_at_ms,
+        share=Share.LATE,
+    )

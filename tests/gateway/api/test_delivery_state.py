@@ -46,6 +46,6 @@ def test_an_answered_delivery_waits_for_nothing(state: DeliveryState) -> None:
     assert shown_state(row(state), local=False, online=False, linked=False) == state
 
 
-def test_without_a_node_there_is_nothing_to_wait_for() -> None:
-    found = shown_state(row(DeliveryState.EMITTED, None), local=False, online=False, linked=False)
-    assert found == DeliveryState.EMITTED
+def test_without_a_node_it_waits_for_an_owner() -> None:
+    found = shown_state(row(DeliveryState.RETRY_PENDING, None), local=False, online=False, linked=False)
+    assert found == WAITING_FOR_OWNER

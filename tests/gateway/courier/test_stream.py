@@ -47,8 +47,8 @@ def test_an_id_that_is_held_is_refused() -> None:
 def test_a_full_stream_says_so_and_still_takes_urgent_ones() -> None:
     stream = stream_with(*"abcdefghi")
     with pytest.raises(StreamFull, match="9 items"):
-        stream.check_room(Item("x", 2))
-    stream.check_room(Item("x", 1))
+        stream.check_room(2)
+    stream.check_room(1)
 
 
 def test_only_the_live_lease_is_found() -> None:

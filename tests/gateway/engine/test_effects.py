@@ -13,6 +13,7 @@ from gateway.engine.effects import (
     CaughtUp,
     CopyChanged,
     CursorMoved,
+    Dismissed,
     Effect,
     Extended,
     Handed,
@@ -50,6 +51,7 @@ COPY = Copy(
 SAMPLES = [
     Sent(1, EVENT, "thread", "bob", None, duplicate=True),
     Told(10, EVENT, duplicate=True),
+    Dismissed(2, 3),
     Settled(2, EVENT, duplicate=False),
     Extended(3, EVENT, 30_000),
     Subscribed(4, "s"),

@@ -137,7 +137,7 @@ def test_a_spoilt_entry_is_quarantined_and_the_cursor_moves_on(
     [
         {"source_node_id": "a"},
         {"source_agent_id": None},
-        {"to_agent_id": None},
+        {"to_agents": ("bob", "ben")},
         {"kind": "reply"},
         {"expires_at": "soon"},
     ],

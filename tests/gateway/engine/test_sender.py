@@ -5,8 +5,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from gateway.engine.inputs import Reply, Send
-from gateway.engine.limits import EXPIRES_IN_MS_MAX
+from gateway.engine.effects import Handed, Refused
+from gateway.engine.inputs import Grant, Reply, Send
+from gateway.engine.limits import EXPIRES_IN_MS_MAX, HANDS_MAX
+from gateway.engine.pace import PaceLimits
+from gateway.engine.policy import Policy
 from outbox.envelope import DeadLetter, decode_payload
 from outbox.kinds import Kind
 from outbox.limits import HOPS_MAX, IDEMPOTENCY_KEY_MAX, PAYLOAD_BYTES_MAX, THREAD_ID_MAX, TYPE_MAX
@@ -212,3 +215,129 @@ def test_agents_that_answer_each_other_for_ever_are_stopped(world: Any) -> None:
     refused = world.reply("b", "bob", event)
     assert refused.code == "hop_limit"
     assert world.row("b", event).state == "queued"
+
+
+# --- circles
+
+
+def hand_over(world: Any, node: str, agent: str, last: dict[str, Any]) -> Any:
+    """The agent's next turn."""
+    if agent in last:
+        (hand,) = [e for e in world.tick(node, Grant(1, f"s-{agent}", 1)) if isinstance(e, Handed)]
+    else:
+        (hand,) = world.listen(node, agent, f"s-{agent}", credit=1)
+    last[agent] = hand
+    return hand
+
+
+def go_round(world: Any, ring: list[tuple[str, str]], *, name_the_cause: bool) -> tuple[int, Any]:
+    """Each agent sends on what it gets, as a message of its own, and ends its turn; until one is refused."""
+    (node, agent), last = ring[0], {}
+    answer = world.send(node, agent, ring[1 % len(ring)][1])
+    for step in range(1, 100):
+        world.meet()
+        node, agent = ring[step % len(ring)]
+        hand = hand_over(world, node, agent, last)
+        cause = {"cause": hand.event_id} if name_the_cause else {}
+        answer = world.send(node, agent, ring[(step + 1) % len(ring)][1], **cause)
+        if isinstance(answer, Refused):
+            return step, answer
+        world.settle(node, agent, hand.event_id, lease_id=hand.lease_id)
+    return 100, answer
+
+
+def test_two_polite_agents_come_to_an_end(world: Any) -> None:
+    steps, refused = go_round(world, [("a", "ann"), ("b", "bob")], name_the_cause=False)
+    assert (steps, refused.code) == (HOPS_MAX + 1, "hop_limit")
+    assert "end your turn" in refused.hint
+
+
+def test_one_that_writes_to_itself_comes_to_an_end(world: Any) -> None:
+    steps, refused = go_round(world, [("a", "ann")], name_the_cause=False)
+    assert (steps, refused.code) == (HOPS_MAX + 1, "hop_limit")
+
+
+def test_a_triangle_that_names_its_causes_comes_to_an_end(make_world: Any) -> None:
+    world = make_world("a", "b", "c")
+    for node, agent in [("a", "ann"), ("b", "bob"), ("c", "cat")]:
+        world.live(node, agent)
+    ring = [("a", "ann"), ("b", "bob"), ("c", "cat")]
+    steps, refused = go_round(world, ring, name_the_cause=True)
+    assert (steps, refused.code) == (HOPS_MAX + 1, "hop_limit")
+
+
+def test_a_cause_is_an_event_that_came_for_the_agent(world: Any) -> None:
+    event = world.sent("a", "ann", "bob", thread_id="t")
+    assert world.send("a", "ann", "bob", cause=event).code == "not_found"
+    world.pull("b", "a")
+    answer = world.send("b", "bob", "ann", cause=event)
+    assert answer.thread_id == "t", "it belongs to the conversation"
+
+
+def test_answers_have_a_pace_and_what_nobody_caused_has_none(make_world: Any) -> None:
+    policy = Policy(answers=PaceLimits(burst=3, per_minute=6))
+    world = make_world("a", "b", policy=policy)
+    world.live("a", "ann")
+    world.live("b", "bob")
+    event = world.sent("a", "ann", "bob")
+    world.pull("b", "a")
+    (hand,) = world.listen("b", "bob", credit=1)
+    for _ in range(3):
+        world.sent("b", "bob", "ann")
+    refused = world.send("b", "bob", "ann")
+    assert (refused.code, refused.retryable) == ("loop_limit", True)
+    assert "try again in 10 s" in refused.hint
+    assert world.send("b", "bob", "ann", cause=event).code == "loop_limit"
+    world.advance(10_000)
+    world.sent("b", "bob", "ann")
+    world.settle("b", "bob", event, lease_id=hand.lease_id)
+    for _ in range(20):
+        world.sent("b", "bob", "ann")
+
+
+def test_who_works_on_many_things_is_not_taken_for_a_circle(world: Any) -> None:
+    for _ in range(HANDS_MAX + 1):
+        world.sent("a", "ann", "bob")
+    world.pull("b", "a")
+    world.listen("b", "bob", credit=HANDS_MAX + 1)
+    world.sent("b", "bob", "ann")
+    assert world.said("b", Kind.MESSAGE)[0].trace.hops == 0
+
+
+def test_the_same_thread_is_the_same_conversation(world: Any) -> None:
+    world.live("b", "ben")
+    world.sent("a", "ann", "bob", thread_id="t")
+    world.pull("b", "a")
+    world.listen("b", "bob", credit=1)
+    world.sent("b", "bob", "ben", thread_id="t")
+    world.sent("b", "bob", "ben", thread_id="other")
+    assert [event.trace.hops for event in world.said("b", Kind.MESSAGE)] == [1, 0]
+
+
+# --- nobody there
+
+
+def test_what_may_wait_for_an_owner_waits_and_burns_no_attempt(world: Any) -> None:
+    world.own("zoe", "b", active=False)
+    world.see()
+    event = world.sent("a", "ann", "zoe", wait=True)
+    row = world.delivery("a", event)
+    assert (row.node, row.state, world.incidents("a")) == (None, "retry_pending", [])
+    for _ in range(3):
+        world.wake("a")
+    world.live("b", "zoe")
+    world.tick("a")
+    row = world.delivery("a", event)
+    assert (row.node, row.state, row.tries, row.attempt) == ("b", "emitted", 1, 2)
+    world.pull("b", "a")
+    assert world.acks("b", event) == ["accepted"]
+
+
+def test_what_waits_for_an_owner_ends_when_it_expires(world: Any) -> None:
+    world.own("zoe", "b", active=False)
+    world.see()
+    event = world.sent("a", "ann", "zoe", wait=True, expires_in_ms=3_600_000)
+    while world.delivery("a", event).state == "retry_pending":
+        world.wake("a")
+    row = world.delivery("a", event)
+    assert (row.state, row.error, world.wall_ms) == ("dead_letter", "expired", row.expires_at_ms)

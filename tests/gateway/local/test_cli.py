@@ -230,6 +230,24 @@ async def test_reads_have_a_json_form_and_one_for_people(node: "LocalNode") -> N
     ]
 
 
+async def test_dead_letters_and_agents_from_the_command_line(node: "LocalNode") -> None:
+    _, event, _ = await command(node, "send", "gone", "x", "--as", "jen")
+    event = event.strip()
+    code, out, _ = await command(node, "dead", "show", event, "--json")
+    assert (code, json.loads(out)["state"]) == (Exit.OK, "dead_letter")
+    assert (await command(node, "dead", "redrive", event))[0] == Exit.NOTHING
+    assert (await command(node, "dead", "prune"))[0] == Exit.USAGE
+    code, out, _ = await command(node, "dead", "prune", event, "--json")
+    assert (code, json.loads(out)) == (Exit.OK, {"count": 1})
+    code, _, err = await command(node, "send", "gone", "x", "--as", "jen", "--wait")
+    assert (code, "waits for one" in err) == (Exit.OK, True)
+    assert (await command(node, "agent", "set", "bob", "--group", "ops", "--no-group"))[0] == Exit.USAGE
+    code, _, err = await command(node, "agent", "set", "bob", "--fallback", "lab", "--grace", "30s")
+    assert (code, "after 30 s lab stands in" in err) == (Exit.OK, True)
+    code, out, _ = await command(node, "agent", "set", "bob", "--no-fallback", "--json")
+    assert (code, json.loads(out)["fallback"]) == (Exit.OK, [])
+
+
 async def test_watch_follows_and_an_interrupt_is_130(node: "LocalNode") -> None:
     environ = os.environ | {"GATEWAY_HOME": str(node.home.root), "GATEWAY_AGENT": "bob"}
     environ["XDG_RUNTIME_DIR"] = str(node.home.runtime.parent)

@@ -158,3 +158,62 @@ async def test_invites_are_shown_once_and_listed_without_their_secret(node: "Loc
         with pytest.raises(Denied) as refused:
             await gateway.invite("Not A Name")
     assert refused.value.wire_code == "invalid_id"
+
+
+async def test_a_dead_letter_is_sent_again_once_or_leaves_the_list(node: "LocalNode") -> None:
+    async with node.client() as gateway:
+        me = gateway.agent("jen")
+        sent = [await me.send("gone", f"{n}") for n in range(4)]
+        listed = [row.event_id for row in await gateway.dead()]
+        assert listed == [each.event_id for each in reversed(sent)]
+        assert [row.event_id for row in await gateway.dead(before=listed[1])] == listed[2:]
+        with pytest.raises(Denied) as caught:
+            await gateway.redrive(listed[0])
+        assert caught.value.wire_code == "not_found"
+        await gateway.add_agent("gone")
+        node.see()
+        again = await gateway.redrive(listed[0], expires_in_ms=60_000)
+        assert (await gateway.redrive(listed[0])).event_id == again.event_id
+        assert await gateway.prune_dead(listed[1]) == 1
+        assert [row.event_id for row in await gateway.dead()] == listed[2:]
+        assert await gateway.prune_dead(older_than_ms=3_600_000) == 0
+        assert await gateway.prune_dead() == 2
+        assert await gateway.dead() == []
+        assert {row.event_id for row in await gateway.dead(everything=True)} == set(listed)
+        assert (await gateway.trace(listed[1])).state == "dead_letter"
+    async with node.http("jen") as http:
+        assert (await http.post(f"/v1/dead/{listed[0]}/redrive", json={})).status_code == 403
+
+
+async def test_an_agent_says_who_stands_in_for_it_and_where_it_belongs(node: "LocalNode") -> None:
+    async with node.client() as gateway:
+        await gateway.add_agent("guarded", fallback=["lab"], grace_ms=5_000, groups=["ops"])
+        changed = await gateway.set_agent("guarded", groups=["ops", "night"])
+        assert (changed.fallback, changed.grace_ms, changed.groups) == (("lab",), 5_000, ("ops", "night"))
+        with pytest.raises(Denied) as caught:
+            await gateway.add_agent("far", fallback_of="lab")
+        assert "does not name vps as its fallback" in str(caught.value)
+        for many in ({"fallback": [f"n{n}" for n in range(9)]}, {"groups": [f"g{n}" for n in range(17)]}):
+            with pytest.raises(Denied):
+                await gateway.set_agent("guarded", **many)
+
+
+async def test_what_unanswered_events_wait_for_is_counted(node: "LocalNode") -> None:
+    async with node.client() as gateway:
+        me = gateway.agent("jen")
+        await me.send("far", "are you there?")
+        await me.send("gone", "come back", wait=True)
+        status = await gateway.status()
+        assert [(row.node, row.state, row.count) for row in status.waiting] == [
+            (None, "waiting_for_owner", 1),
+            ("lab", "waiting_for_owner", 1),
+        ]
+
+
+async def test_one_event_to_several_has_a_receipt_each(node: "LocalNode") -> None:
+    async with node.client() as gateway:
+        sent = await gateway.agent("jen").send("bob,far,bob", "hello both")
+        assert (sent.to.agent, sent.nodes) == ("bob,far", ("lab", "vps"))
+        found = await gateway.trace(sent.event_id)
+        states = {row.node: row.state for row in found.receipts}
+        assert states == {"lab": "waiting_for_owner", "vps": "accepted"}
