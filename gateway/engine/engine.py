@@ -185,10 +185,8 @@ class Engine:
                 return self._change_agent(tick, item)
             case Prune():
                 return self._retainer.prune(tick, item)
-            case Redrive():
-                return redrive.redrive(tick, self._residents, item)
-            case Dismiss():
-                return redrive.dismiss(tick, item)
+            case Redrive() | Dismiss():
+                return redrive.handle(tick, self._residents, item)
             case _:
                 return self._desk.answer(item, tick.now, tick.view)
 

@@ -21,6 +21,13 @@ NEWEST = (1 << 62, EventId(f"evt_{'f' * 32}"))
 """A place before all dead letters."""
 
 
+def handle(tick: Tick, residents: Residents, request: Redrive | Dismiss) -> Sent | Dismissed:
+    """What an operator wants done. Raises as the two below."""
+    if isinstance(request, Redrive):
+        return redrive(tick, residents, request)
+    return dismiss(tick, request)
+
+
 def redrive(tick: Tick, residents: Residents, request: Redrive) -> Sent:
     """Send a dead letter again; asked twice, the same new event is the answer.
 
