@@ -12,8 +12,8 @@ from gateway.endpoints.bodies import DeadQuery, NoQuery, PruneBody, RedriveBody
 from gateway.endpoints.desk import LocalDesk
 from gateway.endpoints.guard import principal_of
 from gateway.endpoints.reading import body_of, query_of
+from gateway.engine.deadletters import Dismiss, Redrive
 from gateway.engine.effects import Dismissed, Sent
-from gateway.engine.inputs import Dismiss, Redrive
 from gateway.engine.redrive import NEWEST
 from outbox.ids import EventId, event_id
 from outbox.records import Delivery, DeliveryState

@@ -11,11 +11,11 @@ from gateway.courier.courier import Courier
 from gateway.courier.limits import CourierLimits
 from gateway.engine import answers, attempts, receiver, redrive, rerouting, sender, signals, streams, timers
 from gateway.engine.absences import Absences
+from gateway.engine.deadletters import Dismiss, Redrive
 from gateway.engine.effects import Answer, CaughtUp, Effect, Refused, agent_changed
 from gateway.engine.inputs import (
     AddAgent,
     ClockMeasured,
-    Dismiss,
     Exchange,
     Extend,
     FloorRead,
@@ -28,7 +28,6 @@ from gateway.engine.inputs import (
     Now,
     PageRead,
     Prune,
-    Redrive,
     RelayCaught,
     RemoveAgent,
     Renew,

@@ -5,6 +5,7 @@
 
 import msgspec
 
+from gateway.engine.deadletters import Dismiss, Redrive
 from outbox.chain import Checkpoint, Excerpt
 from outbox.envelope import IncidentNotice
 from outbox.ids import AgentId, Epoch, EventId, NodeId, Seq
@@ -64,23 +65,6 @@ class Settle(msgspec.Struct, frozen=True, tag=True, tag_field="t", kw_only=True)
     lease_id: str | None = None
     outcome: Outcome = Outcome.OK
     error: str | None = None
-
-
-class Redrive(msgspec.Struct, frozen=True, tag=True, tag_field="t", kw_only=True):
-    """An operator sends a dead letter again, as a new event. Answer: Sent."""
-
-    req: int
-    event_id: EventId
-    expires_in_ms: int | None = None
-
-
-class Dismiss(msgspec.Struct, frozen=True, tag=True, tag_field="t", kw_only=True):
-    """An operator has seen enough of some dead letters: they are not listed any more. Answer: Dismissed."""
-
-    req: int
-    event_ids: tuple[EventId, ...] = ()
-    """These; none: all that were given up before a time."""
-    before_ms: int = 0
 
 
 class Nack(msgspec.Struct, frozen=True, tag=True, tag_field="t", kw_only=True):

@@ -2,8 +2,8 @@
 
 from msgspec.structs import replace
 
+from gateway.engine.deadletters import Dismiss, Redrive
 from gateway.engine.effects import Dismissed, Sent
-from gateway.engine.inputs import Dismiss, Redrive
 from gateway.engine.letters import DEAD
 from gateway.engine.limits import DISMISSED_MAX
 from gateway.engine.obligations import owe

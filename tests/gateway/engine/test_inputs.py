@@ -5,10 +5,10 @@ from typing import get_args
 import msgspec
 import pytest
 
+from gateway.engine.deadletters import Dismiss, Redrive
 from gateway.engine.inputs import (
     AddAgent,
     ClockMeasured,
-    Dismiss,
     Exchange,
     Extend,
     FloorRead,
@@ -21,7 +21,6 @@ from gateway.engine.inputs import (
     Now,
     PageRead,
     Prune,
-    Redrive,
     RelayCaught,
     RemoveAgent,
     Renew,

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gateway.engine.inputs import Dismiss, Redrive
+from gateway.engine.deadletters import Dismiss, Redrive
 from gateway.engine.redrive import NEWEST
 from outbox.kinds import Kind
 
