@@ -3,6 +3,9 @@
 FILE_ROWS_MAX = 20_000
 """Rows that make a full lake file: about 40 MB while it is being built, and quick to list."""
 
+COLLECT_EVERY_S = 2.0
+"""Between two looks at an outbox that is followed: reports are made of minutes, not of milliseconds."""
+
 COMPACT_ROWS_MAX = 1_000_000
 """Rows of a file that was made from smaller ones: about 30 MB, and one task of Spark."""
 

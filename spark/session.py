@@ -42,6 +42,8 @@ _QUERIES = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     # Keys are near unique: aggregating before the exchange only sorts for nothing.
     "spark.sql.execution.bypassPartialAggregation": "true",
+    # Java does not compile a method above 8,000 bytecodes: better several short ones than a slow long one.
+    "spark.sql.codegen.hugeMethodLimit": "8000",
     # Percentiles of many routes: stay in memory instead of sorting from the 129th route on.
     "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "20000",
 }

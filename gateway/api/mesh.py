@@ -73,6 +73,8 @@ class NodeRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """One node of the mesh."""
 
     node: NodeId
+    key: str
+    """Its public key, Ed25519 in base64url: what its outbox is checked with."""
     role: str
     here: bool
     online: bool

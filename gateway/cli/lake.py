@@ -1,14 +1,24 @@
 """``collect``, ``lake``: outboxes into a directory of Parquet files, and its upkeep."""
 
 import re
+import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from gateway.cli.homes import current_home, home_of, node_key
-from gateway.cli.options import as_json
-from gateway.cli.output import emit_json, note, table
+from gateway.cli.homes import ask, current_home, home_of, node_key
+from gateway.cli.options import as_json, as_json_lines
+from gateway.cli.output import emit_json, emit_json_line, note, table
+from outbox.errors import NotFound
+from outbox.ids import node_id
 from spark.errors import LakeDamaged
+
+if TYPE_CHECKING:
+    from auth.keys import PublicKey
+    from gateway.home import Home
+    from gateway.lake.collector import Collected
+    from outbox.ids import NodeId
 
 _LAKE = click.option(
     "--lake",
@@ -39,26 +49,99 @@ def _count(text: str) -> int:
 @click.command()
 @_LAKE
 @_HOMES
-@as_json
+@click.option(
+    "--from",
+    "nodes",
+    multiple=True,
+    metavar="NODE",
+    help="The copy of this node's outbox that the home holds; repeatable. Its gateway must run.",
+)
+@click.option("--all", "all_nodes", is_flag=True, help="Also all copies that the home holds.")
+@click.option("--follow", is_flag=True, help="Go on collecting until interrupted.")
+@as_json_lines
 @click.pass_context
-def collect(context: click.Context, *, lake: Path, homes: tuple[Path, ...], as_json: bool) -> None:
-    """Add what is new in each outbox to the lake, verified. May be repeated at any time."""
+def collect(
+    context: click.Context,
+    *,
+    lake: Path,
+    homes: tuple[Path, ...],
+    nodes: tuple[str, ...],
+    all_nodes: bool,
+    follow: bool,
+    as_json: bool,
+) -> None:
+    """Add what is new in each outbox to the lake, verified. May be repeated at any time.
+
+    Without --from or --all: the outboxes of the homes themselves. A seed's copies make one machine enough.
+    """
+    from threading import Event
+
+    from gateway.lake.homes import copied_nodes
+    from spark.limits import COLLECT_EVERY_S
+
+    sources = [home_of(path) for path in homes] or [current_home(context)]
+    if nodes and all_nodes:
+        raise click.UsageError("--from names some, --all takes all: give one of them")
+    keys = _keys(context) if nodes or all_nodes else {}
+    for node in nodes:
+        if node not in keys:
+            raise NotFound(f"{node} is no node of this mesh", hint="see: gateway nodes")
+    first = True
+    while first or not Event().wait(COLLECT_EVERY_S):
+        for home in sources:
+            copies = copied_nodes(home) if all_nodes else [node_id(node) for node in nodes]
+            found = {} if nodes else _own(home, lake)
+            found |= _copies(home, {node: keys[node] for node in copies if node in keys}, lake)
+            _tell(found, quiet=not first, as_json=as_json)
+        if not follow:
+            return
+        first = False
+
+
+def _keys(context: click.Context) -> dict["NodeId", "PublicKey"]:
+    """The key of each node of the mesh, from the gateway of the home."""
+    from auth.keys import PublicKey
+
+    return {row.node: PublicKey.from_text(row.key) for row in ask(context, lambda gateway: gateway.nodes())}
+
+
+def _own(home: "Home", lake: Path) -> dict["NodeId", "Collected"]:
     from gateway.clock import Clock
     from gateway.lake.homes import collect_home
     from gateway.lake.lake import Lake
 
-    done = {}
-    for home in [home_of(path) for path in homes] or [current_home(context)]:
-        node, collected = collect_home(home, node_key(home).public, Lake(lake), Clock().wall_ms())
-        done[node] = {
-            "events": collected.rows,
-            "head": collected.head.seq,
-            "flagged": collected.flagged,
-        }
-        if not as_json:
-            click.echo(f"{node}: {collected.rows} new events, up to {collected.head.seq}")
-    if as_json:
-        emit_json(done)
+    node, collected = collect_home(
+        home, node_key(home).public, Lake(lake), Clock().wall_ms(), progress=_show_place
+    )
+    return {node: collected}
+
+
+def _copies(home: "Home", keys: dict["NodeId", "PublicKey"], lake: Path) -> dict["NodeId", "Collected"]:
+    from gateway.clock import Clock
+    from gateway.lake.homes import collect_copies
+    from gateway.lake.lake import Lake
+
+    return collect_copies(home, keys, Lake(lake), Clock().wall_ms(), progress=_show_place)
+
+
+def _show_place(node: str, seq: int) -> None:
+    if sys.stderr.isatty():
+        note(f"{node}: collected up to {seq}")
+
+
+def _tell(found: dict["NodeId", "Collected"], *, quiet: bool, as_json: bool) -> None:
+    """What was added; when following, only what is new."""
+    told = {node: done for node, done in found.items() if done.rows or not quiet}
+    if as_json and (told or not quiet):
+        emit_json_line(
+            {
+                node: {"events": done.rows, "head": done.head.seq, "flagged": done.flagged}
+                for node, done in told.items()
+            }
+        )
+    elif not as_json:
+        for node, done in told.items():
+            click.echo(f"{node}: {done.rows} new events, up to {done.head.seq}")
 
 
 @click.group()

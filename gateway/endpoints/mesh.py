@@ -11,6 +11,7 @@ from gateway.endpoints.answers import json
 from gateway.endpoints.bodies import NoQuery
 from gateway.endpoints.desk import LocalDesk
 from gateway.endpoints.reading import query_of
+from outbox import base64url
 from outbox.ids import NodeId, Seq
 from stateroom.view import NodeView, View
 
@@ -118,6 +119,7 @@ class MeshRoutes:
         knows_us = seen is not None and seen[0] == desk.identity.epoch
         return NodeRow(
             node=name,
+            key=base64url.encode(node.public_key),
             role=node.role,
             here=name == here,
             online=name == here or node.online,

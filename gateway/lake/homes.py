@@ -1,13 +1,50 @@
-"""Collects the outbox of a home on this machine; its gateway may run meanwhile."""
+"""Collects from a home on this machine: its own outbox, and the copies of others that it holds.
 
+Its gateway may run meanwhile.
+"""
+
+from collections.abc import Callable, Mapping
 from contextlib import closing
+
+from msgspec.structs import replace
 
 from auth.keys import PublicKey
 from gateway.home import Home
 from gateway.lake.collector import Collected, collect
 from gateway.lake.lake import Lake
+from outbox.chain import Checkpoint, Head, Page, genesis
+from outbox.errors import NotFound
 from outbox.ids import NodeId
 from outbox.reader import JournalReader
+from outbox.records import Identity
+
+Progress = Callable[[NodeId, int], None]
+"""``progress(whose outbox, place reached)``: after it is on disk."""
+
+
+class CopySource:
+    """The copy of another node's outbox that a journal holds, read as if it were the outbox itself."""
+
+    def __init__(self, reader: JournalReader, stream: Identity) -> None:
+        self._reader, self._mesh, self._node = reader, stream.mesh, stream.node
+
+    def genesis(self) -> Head:
+        """Before the first entry of the oldest epoch of which there is a copy. Raises NotFound."""
+        for copy in self._reader.copies():
+            if copy.source == self._node:
+                return genesis(self._mesh, self._node, copy.epoch)
+        raise NotFound(
+            f"this home holds no copy of the outbox of {self._node}",
+            hint="seeds hold copies of all; others those that `mirror` names in gateway.toml",
+        )
+
+    def floor(self) -> Checkpoint | None:
+        """None: what a copy begins with was not signed by itself."""
+        return None
+
+    def read(self, after: Head, entries_max: int, bytes_max: int) -> Page | None:
+        """The next page of the copy. Raises CursorBelowFloor when it was trimmed before it was collected."""
+        return self._reader.read_copy(self._node, after, entries_max, bytes_max)
 
 
 def node_of(home: Home) -> NodeId:
@@ -16,9 +53,48 @@ def node_of(home: Home) -> NodeId:
         return reader.identity().node
 
 
-def collect_home(home: Home, key: PublicKey, lake: Lake, now_ms: int) -> tuple[NodeId, Collected]:
+def collect_home(
+    home: Home, key: PublicKey, lake: Lake, now_ms: int, progress: Progress = lambda *_: None
+) -> tuple[NodeId, Collected]:
     """Whose outbox it is, and what was added of it. Raises as ``collect``, and DatabaseTooNew."""
     with closing(JournalReader.open(home.journal)) as reader:
         stream = reader.identity()
-        collected = collect(reader, lake, stream, key.verify, now_ms=now_ms, progress=lambda _: None)
+        collected = collect(
+            reader, lake, stream, key.verify, now_ms=now_ms, progress=lambda seq: progress(stream.node, seq)
+        )
     return stream.node, collected
+
+
+def copied_nodes(home: Home) -> list[NodeId]:
+    """Of whose outboxes the home holds copies."""
+    with closing(JournalReader.open(home.journal)) as reader:
+        return list(dict.fromkeys(copy.source for copy in reader.copies()))
+
+
+def collect_copies(
+    home: Home,
+    keys: Mapping[NodeId, PublicKey],
+    lake: Lake,
+    now_ms: int,
+    progress: Progress = lambda *_: None,
+) -> dict[NodeId, Collected]:
+    """Add the copies of these nodes' outboxes, each checked with its node's key. Raises as ``collect``."""
+    with closing(JournalReader.open(home.journal)) as reader:
+        ours = reader.identity()
+        return {
+            node: _collect_copy(reader, replace(ours, node=node), key, lake, now_ms=now_ms, progress=progress)
+            for node, key in keys.items()
+        }
+
+
+def _collect_copy(
+    reader: JournalReader, stream: Identity, key: PublicKey, lake: Lake, *, now_ms: int, progress: Progress
+) -> Collected:
+    return collect(
+        CopySource(reader, stream),
+        lake,
+        stream,
+        key.verify,
+        now_ms=now_ms,
+        progress=lambda seq: progress(stream.node, seq),
+    )
