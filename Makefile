@@ -17,7 +17,7 @@ export PYTHON
 .DEFAULT_GOAL := help
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
 demo: $(STAMP) ## Run three gateways, a conversation, a crash and the SLA report
 	$(BIN)/gateway demo $(DEMO_ARGS)
@@ -53,7 +53,11 @@ format: $(STAMP) ## Repair what can be repaired by itself
 
 bench: $(STAMP) ## Run the benchmarks: ratios to peers and to the raw limits of this machine
 	@sh scripts/bench-peers $(VENV)
-	$(BIN)/pytest -s -m bench tests/bench $(TEST_ARGS)
+	$(BIN)/pytest -s -m bench --ignore=tests/bench/test_report.py tests/bench $(TEST_ARGS)
+
+bench-spark: $(STAMP) ## Measure the report beside DuckDB, on a million and on ten million generated events
+	@sh scripts/bench-peers $(VENV)
+	$(BIN)/pytest -s -m "bench and not long" tests/bench/test_report.py $(TEST_ARGS)
 
 docs: $(STAMP) ## Rewrite what is made from the code in docs/PROTOCOL.md and docs/incidents.schema.json
 	$(BIN)/python scripts/render_protocol.py
@@ -72,4 +76,4 @@ $(STAMP): requirements.lock requirements-build.lock pyproject.toml scripts/setup
 	@sh scripts/setup $(VENV)
 	@touch $@
 
-.PHONY: help demo test test-long soak coverage check lint format bench docs lock install clean
+.PHONY: help demo test test-long soak coverage check lint format bench bench-spark docs lock install clean

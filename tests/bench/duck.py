@@ -1,0 +1,135 @@
+"""The report's tables by DuckDB: the peer, which answers the same question from the same Parquet files.
+
+The aggregates and the rules are the job's own text in DuckDB's words; only where rows come from differs.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from spark.deliveries import COLUMNS, TOGETHER, _facts, _judgements
+from spark.events import _ANSWER_ROLES, _COLUMNS, ROLE_OF, ROOT_KINDS, Role, quoted
+from spark.gaps import BUCKET
+from spark.limits import CLOCK_SKEW_MS
+from spark.rules import RULES
+from spark.schema import DISTRUSTED, Flag
+from spark.sides import GATHERED, _aggregate
+from spark.sla import DEFAULTS, DIMENSIONS, MEASURED
+from spark.sources import EventFiles
+
+
+def _call(sql: str, name: str, made: Callable[[Sequence[str]], str]) -> str:
+    """Each call of a function in other words; its arguments are translated already."""
+    while (found := re.search(rf"\b{name}\(", sql)) is not None:
+        depth, start, parts = 1, found.end(), []
+        place = start
+        while depth:
+            letter = sql[place]
+            depth += (letter == "(") - (letter == ")")
+            if (letter == "," and depth == 1) or depth == 0:
+                parts.append(sql[start:place].strip())
+                start = place + 1
+            place += 1
+        sql = sql[: found.start()] + made(parts) + sql[place:]
+    return sql
+
+
+def _struct(parts: Sequence[str]) -> str:
+    pairs = zip(parts[::2], parts[1::2], strict=True)
+    return "struct_pack(" + ", ".join(f"{name.strip(chr(39))} := {value}" for name, value in pairs) + ")"
+
+
+def duck(sql: str) -> str:
+    """Spark's SQL as DuckDB reads it."""
+    sql = _call(sql, "named_struct", _struct)
+    sql = _call(sql, "shiftleft", lambda p: f"({p[0]} << {p[1]})")
+    sql = _call(sql, "timestampadd", lambda p: f"({p[2]} + to_milliseconds({p[1]}))")
+    sql = _call(sql, "timestampdiff", lambda p: f"date_diff('millisecond', {p[1]}, {p[2]})")
+    sql = _call(sql, "array_compact", lambda p: f"list_filter({p[0]}, lambda x: x is not null)")
+    sql = _call(sql, "array_distinct", lambda p: f"list_distinct({p[0]})")
+    sql = _call(sql, "array", lambda p: f"list_value({', '.join(p)})")
+    sql = re.sub(r"\b(\d+)[LY]\b", r"\1", sql)
+    return re.sub(r"\b(first|last|at)\b(?!\()", r'"\1"', sql)
+
+
+def _statements() -> str:
+    known = f"kind in ({quoted(ROOT_KINDS)})"
+    answers = " ".join(f"when '{kind}' then {role:d}" for kind, role in _ANSWER_ROLES.items())
+    said = f"""
+        select *, sourceNodeId as node, {Role.ROOT:d} as role from trusted where {known}
+        union all by name
+        select *, unnest(string_split(coalesce(toNodes, ''), ',')) as node, {Role.ROUTED:d} as role
+        from trusted where {known}
+        union all by name
+        select * replace (corrId as rootId), sourceNodeId as node, case kind {answers} end as role
+        from trusted where kind in ({quoted(_ANSWER_ROLES)})
+        union all by name
+        select *, sourceNodeId as node, {ROLE_OF} as role from trusted where kind in ('ack', 'dead_letter')
+    """
+    return f"select {', '.join(duck(column) for column in _COLUMNS)} from ({said}) where rootId is not null"
+
+
+def _lifecycle() -> str:
+    gathered = ", ".join(f'{duck(_aggregate(how))} as "{name}"' for name, how in GATHERED.items())
+    together = ", ".join(f'{duck(how)} as "{name}"' for name, how in TOGETHER.items())
+    columns = ", ".join(duck(column) for column in COLUMNS)
+    facts, judgements = (", ".join(map(duck, found)) for found in (_facts(), _judgements(DEFAULTS)))
+    return f"""
+        with sides as (select rootId, node, {gathered} from ({_statements()}) group by rootId, node),
+        lives as (select rootId, {together} from sides group by rootId),
+        known as (select *, {facts} from lives where kind is not null)
+        select {columns} from (select *, {judgements} from known)
+    """
+
+
+def make_tables(files: EventFiles, out: Path, as_of_ms: int, memory: str) -> None:
+    """Write the tables that the report writes."""
+    import duckdb
+
+    out.mkdir(parents=True, exist_ok=True)
+    paths = ", ".join(f"'{path}'" for path in files.paths)
+    lies = " or ".join(f"contains(flags, '{flag}')" for flag in DISTRUSTED)
+    time = f"case when flags is null or not contains(flags, '{Flag.CREATED_AT}') then createdAt end"
+    with duckdb.connect() as duck_db:
+        ask = duck_db.execute
+        ask(
+            f"set memory_limit = '{memory}'; set threads = 2; set timezone = 'UTC';"
+            f" set temp_directory = '{out}/tmp'"
+        )
+        ask(f"create view events as select * from read_parquet([{paths}], hive_partitioning = false)")
+        honest = f"flags is null or not ({lies})"
+        ask(f'create view trusted as select *, {time} as "at" from events where {honest}')
+
+        def write(name: str, query: str) -> None:
+            ask(f"copy ({query}) to '{out}/{name}.parquet' (format parquet, compression zstd)")
+            ask(f"create view {name} as select * from read_parquet('{out}/{name}.parquet')")
+
+        write("lifecycle", _lifecycle())
+        moment = f"to_timestamp({as_of_ms} / 1000.0)"
+        write("incidents", " union all ".join(
+            f"select '{name}' as class, rootId as subject, fromNode, toNode, capabilityId, delegationVersion,"
+            f" executorVersion, {duck(rule.opened_at)} as openedAt, state, evidence from lifecycle"
+            f" where {duck(rule.condition.format(as_of=moment))}"
+            for name, rule in RULES.items()
+        ))  # fmt: skip
+        skills = "capabilityId, delegationVersion, executorVersion"
+        counted = "count(*) as incidents, min(subject) as sample"
+        known = "from incidents where capabilityId is not null group by all"
+        write("reviews", f"select {skills}, class, {counted} {known}")
+        write("states", "select kind, state, count(*) as events from lifecycle group by all")
+        write("latency", " union all ".join(
+            f"select '{name}' as dimension, {source} as source, {target} as target, count(*) as events, "
+            + ", ".join(f"quantile_disc({measure}, [0.5, 0.95, 0.99]) as {measure}" for measure in MEASURED)
+            + " from lifecycle group by all"
+            for name, (source, target) in DIMENSIONS.items()
+        ))  # fmt: skip
+        bucket = f"sourceNodeId, epoch, (seq - 1) // {BUCKET} as bucket"
+        held = "count(distinct seq) as held, max(seq) as last"
+        write("gaps", f"select {bucket}, {held} from events group by all")
+        pairs = "fromNode, toNode, count(*) as acks, min(acceptMs) as least"
+        apart = "acceptMs is not null and fromNode <> toNode"
+        behind = f"least < -{CLOCK_SKEW_MS}"
+        write("skew", f"select {pairs} from lifecycle where {apart} group by all having {behind}")
+        strange = f"contains(flags, '{Flag.UNKNOWN_KIND}')"
+        who = "sourceNodeId, kind, count(*) as events"
+        write("strangers", f"select {who} from events where {strange} group by all")

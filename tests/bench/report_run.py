@@ -1,0 +1,59 @@
+"""``python -m tests.bench.report_run LAKE OUT HEAP``: a report in its own JVM, and what it took, as JSON."""
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+from outbox.timestamps import parse_rfc3339
+from spark.job import BYTES_PER_PARTITION, make_report
+from spark.session import Setup, spark_session
+from spark.sla import DEFAULTS
+from spark.sources import event_files
+
+
+def jvm_cpu_s(spark) -> float:
+    pid = int(spark._jvm.java.lang.ProcessHandle.current().pid())
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def main(lake: Path, out: Path, heap: str) -> None:
+    about = json.loads((lake / "truth" / "about.json").read_text())
+    files = event_files(lake)
+    out.mkdir(parents=True, exist_ok=True)
+    setup = Setup(
+        scratch=out / ".spark",
+        log=out / "spark.log",
+        cache=Path("~/.cache/gateway-mesh").expanduser(),
+        partitions=files.bytes // BYTES_PER_PARTITION + 1,
+        settings={"spark.driver.memory": heap},
+    )
+    steps: list[tuple[str, float]] = []
+    started = time.monotonic()
+    with spark_session(setup) as spark:
+        begun = time.monotonic()
+        summary = make_report(
+            spark,
+            files,
+            out,
+            parse_rfc3339(about["asOf"]),
+            progress=lambda what, *_: steps.append((what, time.monotonic())),
+            thresholds=DEFAULTS,
+        )
+        ended, cpu_s = time.monotonic(), jvm_cpu_s(spark)
+    at = dict(steps)
+    found = {line.name: line.incidents for line in summary.classes}
+    told = {
+        "start_s": begun - started,
+        "tables_s": at["figures"] - begun,
+        "page_s": ended - at["figures"],
+        "cpu_s": cpu_s,
+        "right": found == about["incidents"],
+    }
+    print(json.dumps(told))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3])
