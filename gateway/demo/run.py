@@ -86,6 +86,7 @@ class Demo:
                 mesh=mesh,
                 killed=tuple(self._killed),
                 account=self._witness.account(),
+                accept_ms=SLA_ACCEPT_MS,
                 process_ms=SLA_PROCESS_MS,
                 unsaid=self._unsaid,
                 rested=self._rested,

@@ -41,6 +41,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     killed: tuple[NodeFacts, ...]
     """The journals of killed gateways, as they were found before their restart."""
     account: Account
+    accept_ms: int
+    """What was promised from an event's creation to ``accepted``."""
     process_ms: int
     """What was promised from ``accepted`` to ``processed``."""
     unsaid: int = 0
@@ -53,7 +55,7 @@ def judge(case: Case) -> Verdict:
     """Look at everything and say what it came to."""
     rows = {event: row for facts in case.mesh.values() for event, row in facts.deliveries.items()}
     planted = _planted(case.account)
-    story = tell(case.mesh, case.process_ms)
+    story = tell(case.mesh, case.accept_ms, case.process_ms)
     faults = (*_broken(case), *_lost(case.mesh), *_misjudged(case, rows, planted, story.incidents))
     return Verdict(
         counts=count(rows.values(), case.account, faults),

@@ -29,12 +29,16 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
     entries: dict[NodeId, int]
 
 
-def tell(mesh: Mesh, process_ms: int) -> Story:
-    """The story of these journals; ``process_ms`` was promised from ``accepted`` to ``processed``."""
+def tell(mesh: Mesh, accept_ms: int, process_ms: int) -> Story:
+    """The story of these journals.
+
+    ``accept_ms`` was promised from an event's creation to ``accepted``, ``process_ms`` from there to
+    ``processed``.
+    """
     rows = (row for facts in mesh.values() for row in facts.deliveries.values())
     return Story(
         states=dict(Counter((row.kind, fate(row)) for row in rows)),
-        incidents=tuple(sorted({*open_incidents(mesh), *_late(mesh, process_ms)})),
+        incidents=tuple(sorted({*open_incidents(mesh), *_late(mesh, accept_ms, process_ms)})),
         entries={node: facts.seq for node, facts in mesh.items()},
     )
 
@@ -56,8 +60,8 @@ def open_incidents(mesh: Mesh) -> Iterator[Found]:
                 yield Found(IncidentClass(incident.kind), EventId(incident.subject))
 
 
-def _late(mesh: Mesh, process_ms: int) -> Iterator[Found]:
-    """Messages that were processed, but not in time: what a crash may well have caused."""
+def _late(mesh: Mesh, accept_ms: int, process_ms: int) -> Iterator[Found]:
+    """What was accepted or processed, but not in time: what a crash may well have caused."""
     entries = [entry for facts in mesh.values() for entry in facts.outbox if entry.corr_id is not None]
     accepted: dict[EventId, int] = {}
     done: dict[EventId, int] = {}
@@ -68,6 +72,9 @@ def _late(mesh: Mesh, process_ms: int) -> Iterator[Found]:
         elif entry.ends or entry.kind == Kind.REPLY:
             done[entry.corr_id] = min(entry.at_ms, done.get(entry.corr_id, entry.at_ms))
     rows = {event: row for facts in mesh.values() for event, row in facts.deliveries.items()}
+    for event, at_ms in accepted.items():
+        if event in rows and at_ms > rows[event].created_at_ms + accept_ms:
+            yield Found(IncidentClass.LATE_ACK, event)
     for event, at_ms in done.items():
         row = rows.get(event)
         if row is None or row.kind != Kind.MESSAGE or row.state is DeliveryState.DEAD_LETTER:

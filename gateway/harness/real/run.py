@@ -165,7 +165,7 @@ class Harness:
         self._progress.begin("Spark report", len(STEPS))
         thresholds = promises(ACCEPT_MS, PROCESS_MS)
         summary = report(lake, self._root / "report", self._clock, thresholds, self._progress.at)
-        return disagreements(tell(case.mesh, PROCESS_MS), summary)
+        return disagreements(tell(case.mesh, ACCEPT_MS, PROCESS_MS), summary)
 
     def _worker(self, habit: Habit, node: NodeId, site: Site) -> Worker:
         home = site.stations[node].process.home

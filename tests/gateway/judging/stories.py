@@ -21,6 +21,7 @@ from outbox.records import Delivery, DeliveryState, Incident, Received, TurnStat
 VPS, MBP, LAB = NodeId("vps"), NodeId("mbp"), NodeId("lab")
 EPOCH = Epoch("000001-000000000000")
 START_MS = 1_780_000_000_000
+ACCEPT_MS = 8_000
 PROCESS_MS = 8_000
 
 ASKED, ANSWER, UNANSWERED, FAILING, OWNERLESS = (EventId(f"evt_{n:032x}") for n in range(1, 6))
@@ -224,7 +225,9 @@ def saw(
 
 
 def case(**changes: object) -> Case:
-    whole = Case(mesh=mesh(), killed=(), account=witness().account(), process_ms=PROCESS_MS)
+    whole = Case(
+        mesh=mesh(), killed=(), account=witness().account(), accept_ms=ACCEPT_MS, process_ms=PROCESS_MS
+    )
     return replace(whole, **changes)
 
 
