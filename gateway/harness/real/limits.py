@@ -52,8 +52,8 @@ WARM_UP_MS = 1_500
 FLAP_EVERY_MS = 300
 """Between two cuts of a flapping link."""
 
-DISK_MIB = 48
-"""Size of a disk that will be full: both write-ahead logs grown ahead, journal and room of a long run."""
+DISK_MIB = 160
+"""Size of a disk that will be full: write-ahead logs grown ahead, room, five minutes of all outboxes."""
 
 DISK_CHUNK_BYTES = 64 * 1024
 
