@@ -30,6 +30,9 @@ from gateway.endpoints.peer import PeerDesk, peer_app
 from gateway.endpoints.turn_sockets import TurnSockets
 from gateway.engine import Engine
 from gateway.engine.inputs import Now
+from gateway.engine.own_stream import Reason
+from gateway.epochmark import EpochMark, Mark
+from gateway.errors import HomeError
 from gateway.feed import Feed
 from gateway.home import Home, read_private
 from gateway.limits import GC_GENERATIONS, GC_NEW_OBJECTS, HEAD_EVERY_S
@@ -47,7 +50,7 @@ from gateway.serving.servers import make_server, quieten, serve
 from gateway.serving.sockets import bind_unix, listen_tcp
 from gateway.telemetry import start_logging
 from gateway.tokens import TokenTable, admin_hash
-from outbox.errors import MeshError
+from outbox.errors import MeshError, StorageFailed
 from outbox.groups import first_of
 from outbox.journal import Journal
 from outbox.lock import HomeLock
@@ -80,6 +83,8 @@ class Gateway:
         self._journal.verify_tail(self._key.public.verify)
         self._journal.database.migrate("auth", LEDGER_MIGRATIONS)
         self._identity = self._journal.identity()
+        self._mark = EpochMark(home.epoch_mark)
+        self._own = self._mark.own_stream(self._identity.epoch)
         self._reader = JournalReader.open(home.journal)
         self._stack.callback(self._reader.close)
         self._gatekeeper = Gatekeeper(self._gate(keyring))
@@ -107,7 +112,7 @@ class Gateway:
         self._stack.push_async_callback(office.close)
         peering = Peering(local, registry, rooms, office, self.reach)
         turns = TurnSockets()
-        runtime.outlets = GatewayOutlets(turns, registry, rooms, self._tokens)
+        runtime.outlets = GatewayOutlets(turns, registry, rooms, self._tokens, began=self._mark.drop)
         self._introduce(rooms)
         rooms.watch(runtime.see)
         rooms.watch(registry.see)
@@ -135,6 +140,14 @@ class Gateway:
                 _collect_seldom()
                 ready(self)
 
+    def distrust(self) -> None:
+        """The disk failed: what was under way may or may not be on it, so the next start begins a new
+        epoch."""
+        try:
+            self._mark.put(Mark(Reason.FAILED_SYNC))
+        except HomeError as error:
+            log.error("epoch.unmarked", why=str(error), hint=error.hint)  # noqa: TRY400 - no bug
+
     # --- parts
 
     def _gate(self, keyring: Keyring) -> Gate:
@@ -152,7 +165,7 @@ class Gateway:
         )
 
     def _engines(self, door: Door) -> Callable[[View, Now], Engine]:
-        policy, limits = self._policy, self._config.courier_limits()
+        policy, limits, own = self._policy, self._config.courier_limits(), self._own
 
         def make(view: View, now: Now) -> Engine:
             return Engine(
@@ -164,6 +177,7 @@ class Gateway:
                 policy=policy,
                 limits=limits,
                 desk=door,
+                own=own,
             )
 
         return make
@@ -252,6 +266,8 @@ async def _main(home: Home, config: Config, clock: Clock, ready: Callable[[Gatew
             raise
         failure = first_of(failures)
         log.error("gateway.failed", code=failure.code, why=str(failure), hint=failure.hint)  # noqa: TRY400 - no bug
+        if isinstance(failure, StorageFailed):
+            gateway.distrust()
         raise failure from None
     finally:
         await gateway.close()

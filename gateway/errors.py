@@ -9,6 +9,7 @@
     └── WorldError
         ├── Busy              busy                  the queue of inputs is full
         ├── Unreachable       unreachable           nothing listens there, or it is no gateway
+        ├── CopyRunning       copy_runs             another process writes with the key of this node
         ├── HomeError         home_error            the node's home or address is missing or unfit
         └── TimedOut          timed_out             no answer in time; what was sent stays sent
 """
@@ -55,4 +56,11 @@ class HomeError(WorldError):
     """What a node needs on this machine, its home or its address, is missing, taken or open to others."""
 
     code = "home_error"
+    retryable = False
+
+
+class CopyRunning(WorldError):
+    """Another process goes on writing with the key of this node."""
+
+    code = "copy_runs"
     retryable = False

@@ -6,6 +6,7 @@
         gateway.toml  journal.db  room.db  lock
         seed.jwt  seed.record  (a seed's)
         issuer.json            (a joined node's)
+        new-epoch              (after a restore or a failed sync, until the next start)
         keys/                  0700
         admin.token            0600
         agents/<name>.token    0600
@@ -94,6 +95,11 @@ class Home(msgspec.Struct, frozen=True):
     def lock(self) -> Path:
         """Held by the process that owns this home."""
         return self.root / "lock"
+
+    @property
+    def epoch_mark(self) -> Path:
+        """A note that the next start has to begin a new epoch of the outbox."""
+        return self.root / "new-epoch"
 
     @property
     def agents(self) -> Path:

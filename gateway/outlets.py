@@ -1,22 +1,35 @@
 """Where the engine's unasked effects go: sockets of agents, links, the state room."""
 
+from collections.abc import Callable
+
 from gateway.endpoints.turn_sockets import TurnSockets
 from gateway.engine.effects import AgentChanged, CursorMoved, Handed, StreamBroken
 from gateway.engine.inputs import PageRead
 from gateway.links.registry import Registry
 from gateway.rooms import Rooms
 from gateway.tokens import TokenTable
+from outbox.forks import ForkProof
 from outbox.ids import NodeId
+from outbox.records import Identity
 
 
 class GatewayOutlets:
     """Implements ``gateway.runtime.Outlets``."""
 
-    def __init__(self, turns: TurnSockets, registry: Registry, rooms: Rooms, tokens: TokenTable) -> None:
+    def __init__(
+        self,
+        turns: TurnSockets,
+        registry: Registry,
+        rooms: Rooms,
+        tokens: TokenTable,
+        *,
+        began: Callable[[], None],
+    ) -> None:
         self._turns = turns
         self._registry = registry
         self._rooms = rooms
         self._tokens = tokens
+        self._began = began
 
     def handed(self, turn: Handed) -> None:
         """To the socket of its subscriber."""
@@ -46,6 +59,16 @@ class GatewayOutlets:
             self._turns.removed(changed.name)
         if not changed.stands_in:
             self._rooms.say_agent(changed)
+
+    def epoch_began(self, identity: Identity) -> None:
+        """To all links, and to whoever signs records."""
+        self._began()
+        self._rooms.epoch_began(identity)
+        self._registry.epoch_began()
+
+    def fork_found(self, proof: ForkProof) -> None:
+        """Into the ``state`` room."""
+        self._rooms.say_fork(proof)
 
     def reset(self) -> None:
         """All subscriptions are gone, and what links have told."""

@@ -19,7 +19,7 @@ from gateway.crashpoint import CrashPoint, crashpoint
 from gateway.door import CURSORS_ROOM, STATE_ROOM
 from gateway.engine.effects import AgentChanged, agent_changed
 from gateway.limits import CURSORS_EVERY_S, HEARTBEAT_S
-from outbox.chain import Checkpoint, Head
+from outbox.chain import Checkpoint, Head, genesis
 from outbox.forks import ForkProof
 from outbox.ids import NodeId, epoch_ordinal
 from outbox.records import Identity, LocalAgent
@@ -65,6 +65,7 @@ class Rooms:
         self._presence = Presence(self._index.heartbeat)
         self._shown: tuple[object, ...] = ()
         self._cursors: dict[NodeId, Head] = {}
+        self._said: tuple[tuple[str, ...], Checkpoint | None] | None = None
         self._cursors_changed = asyncio.Event()
         state = frozenset({RoomMap.NODES, RoomMap.ADMISSIONS, RoomMap.AGENTS, RoomMap.FORKS})
         self.state = self._room(STATE_ROOM, state, self._presence)
@@ -110,6 +111,7 @@ class Rooms:
 
     def say_node(self, endpoints: tuple[str, ...], head: Head, floor: Checkpoint | None) -> None:
         """Who we are, where we are, from where to where our outbox goes."""
+        self._said = (endpoints, floor)
         body = NodeBody(
             endpoints=endpoints,
             outbox_epoch=head.epoch,
@@ -167,6 +169,13 @@ class Rooms:
         key = fork_key_of(proof)
         if self._index.record(RoomMap.FORKS, key) is None:
             self._put(self.state, RoomMap.FORKS, key, fork_body(proof))
+
+    def epoch_began(self, identity: Identity) -> None:
+        """Records are signed for another epoch of the outbox now, and go before those of the ones before."""
+        self._identity = identity
+        if self._said is not None:
+            endpoints, floor = self._said
+            self.say_node(endpoints, genesis(identity.mesh, identity.node, identity.epoch), floor)
 
     def cursor_moved(self, source: NodeId, head: Head) -> None:
         """Another outbox was handled up to here; published at most once a second."""

@@ -7,7 +7,6 @@ depends on a commit leaves before it.
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Protocol
 
 import structlog
 
@@ -16,15 +15,8 @@ from gateway.copies import Copies
 from gateway.crashpoint import CrashPoint, crashpoint
 from gateway.engine import Engine
 from gateway.engine.effects import (
-    AgentChanged,
     Answer,
-    Appended,
-    CaughtUp,
-    CopyChanged,
-    CursorMoved,
     Effect,
-    Handed,
-    IncidentChanged,
     Refused,
     StreamBroken,
 )
@@ -33,48 +25,20 @@ from gateway.errors import Denied
 from gateway.feed import Feed
 from gateway.intake import Intake
 from gateway.limits import STORAGE_PAUSE_S
+from gateway.performing import Outlets, perform
 from outbox.errors import StorageFull
-from outbox.ids import NodeId
 from outbox.store import Store
 from stateroom.view import View
 
 log = structlog.get_logger(__name__)
 
+_STOP_ONE = (
+    "a copy of this home runs elsewhere, or somebody has its keys: stop all but one and start that again"
+)
+
 
 OnAnswer = Callable[[Answer], None]
 """Is called once, after the commit that the answer speaks of; it must not raise."""
-
-
-class Outlets(Protocol):
-    """Where effects go that nobody asked for."""
-
-    def handed(self, turn: Handed) -> None:
-        """Give a turn to the socket of its subscriber."""
-        ...
-
-    def cursor_moved(self, moved: CursorMoved) -> None:
-        """Tell the link and the room how far another outbox was handled."""
-        ...
-
-    def stream_broken(self, broken: StreamBroken) -> None:
-        """Read the stream elsewhere, later, or never again."""
-        ...
-
-    def grown(self, stream: NodeId) -> None:
-        """Tell the links that there is more to read here."""
-        ...
-
-    def page_done(self, read: PageRead) -> None:
-        """A page needs no memory any more: its link may bring the next."""
-        ...
-
-    def agent_changed(self, changed: AgentChanged) -> None:
-        """Publish an agent's record."""
-        ...
-
-    def reset(self) -> None:
-        """The engine was built anew: its subscriptions are gone."""
-        ...
 
 
 class Runtime:
@@ -92,7 +56,7 @@ class Runtime:
         self.view = view
         self.storage_full = False
         self.outlets: Outlets | None = None
-        self.feed = Feed(journal.head())
+        self.feed = Feed(journal.shown(), is_open=False)
         self.copies = Copies(journal.copies())
         self._engine = make_engine(view, self._now())
 
@@ -236,30 +200,7 @@ class Runtime:
     # --- effects
 
     def _perform(self, effects: list[Effect]) -> None:
-        outlets = self._outlet()
-        for effect in effects:
-            match effect:
-                case Handed():
-                    outlets.handed(effect)
-                case Appended():
-                    self.feed.push(effect.page)
-                    outlets.grown(effect.page.checkpoint.node)
-                case CursorMoved():
-                    outlets.cursor_moved(effect)
-                case CopyChanged():
-                    self.copies.changed(effect)
-                    outlets.grown(effect.node)
-                case CaughtUp():
-                    log.debug("stream.caught_up", node=effect.node)
-                case StreamBroken():
-                    outlets.stream_broken(effect)
-                case IncidentChanged():
-                    _log_incident(effect)
-                case AgentChanged():
-                    outlets.agent_changed(effect)
-                    self._answer(effect)
-                case _:
-                    self._answer(effect)
+        perform(effects, self._outlet(), self.feed, self.copies, self._answer)
 
     def _answer(self, answer: Answer) -> None:
         on_answer = self._waiting.pop(answer.req, None)
@@ -303,8 +244,3 @@ def _failure(item: Input) -> list[Effect]:
 
 def _broken(read: PageRead, code: str, what: str) -> StreamBroken:
     return StreamBroken(read.node, code, what, read.relay, read.link)
-
-
-def _log_incident(change: IncidentChanged) -> None:
-    event = "incident.opened" if change.open else "incident.closed"
-    log.warning(event, kind=change.kind, subject=change.subject, detail=change.detail)

@@ -85,6 +85,8 @@ class Page(msgspec.Struct, frozen=True):
     epoch: Epoch
     entries: tuple[Entry, ...]
     checkpoint: Checkpoint
+    before: bytes = b""
+    """The chain's hash before the first entry, by which a fork is proved; empty where it is not known."""
 
 
 class Excerpt(msgspec.Struct, frozen=True):
@@ -93,6 +95,7 @@ class Excerpt(msgspec.Struct, frozen=True):
     epoch: Epoch
     entries: tuple[Entry | Stub, ...]
     checkpoint: Checkpoint
+    before: bytes = b""
 
 
 def genesis(mesh: MeshId, node: NodeId, epoch: Epoch) -> Head:

@@ -148,7 +148,7 @@ def encode_event(event: Event) -> bytes:
     return body
 
 
-def encode_payload(record: Ack | DeadLetter | Signal) -> msgspec.Raw:
+def encode_payload(record: msgspec.Struct) -> msgspec.Raw:
     """A payload record as the raw JSON that goes into an event."""
     return msgspec.Raw(_encode(record))
 

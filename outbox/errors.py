@@ -23,6 +23,7 @@
     │   ├── BrokenChain            broken_chain
     │   ├── BadCheckpoint          bad_checkpoint
     │   ├── BodyWithheld           body_withheld
+    │   ├── StreamForked           stream_forked
     │   └── BadFrame               bad_frame
     └── WorldError                                 disk, clock, operating system
         ├── StorageFull            storage_full
@@ -188,6 +189,12 @@ class BodyWithheld(PeerError):
     """An entry that names the reader came without its body."""
 
     code = "body_withheld"
+
+
+class StreamForked(PeerError):
+    """A node has signed two histories of one epoch: nothing more is read of it."""
+
+    code = "stream_forked"
 
 
 class BadFrame(PeerError):

@@ -28,7 +28,7 @@ def needs_body(header: bytes, node: NodeId) -> bool:
 
 def whole(page: Page) -> Excerpt:
     """A page with all its bodies."""
-    return Excerpt(page.epoch, page.entries, page.checkpoint)
+    return Excerpt(page.epoch, page.entries, page.checkpoint, page.before)
 
 
 def excerpt(page: Page, reader: NodeId) -> Excerpt:
@@ -39,7 +39,7 @@ def excerpt(page: Page, reader: NodeId) -> Excerpt:
         else Stub(entry.seq, entry.header, sha256(entry.body).digest())
         for entry in page.entries
     )
-    return Excerpt(page.epoch, entries, page.checkpoint)
+    return Excerpt(page.epoch, entries, page.checkpoint, page.before)
 
 
 def withheld(page: Excerpt, reader: NodeId | None) -> Stub | None:

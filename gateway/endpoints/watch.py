@@ -5,7 +5,6 @@ watcher exactly when there is something to show; nothing is polled.
 """
 
 import asyncio
-from collections.abc import Iterator
 
 import msgspec
 from starlette.routing import WebSocketRoute
@@ -21,7 +20,7 @@ from gateway.endpoints.limits import SEND_WITHIN_S
 from gateway.endpoints.reading import query_of
 from outbox.chain import Entry, Head
 from outbox.envelope import Ack, decode_event, decode_header, decode_payload
-from outbox.ids import AgentId, Seq
+from outbox.ids import AgentId
 from outbox.kinds import AckStatus, Kind
 from outbox.limits import PAGE_BYTES_MAX, PAGE_ENTRIES_MAX
 from outbox.readership import names
@@ -42,7 +41,7 @@ class WatchRoute:
         """Serve one socket: whatever is accepted after it opened."""
         query = query_of(socket, AgentQuery)
         agent = acting_agent(self._desk, principal_of(socket), query.agent)
-        start = self._desk.runtime.feed.head.seq
+        start = self._desk.runtime.feed.written
         await socket.accept()
         try:
             async with asyncio.TaskGroup() as owners:
@@ -51,20 +50,17 @@ class WatchRoute:
         except* (WebSocketDisconnect, TimeoutError):
             pass  # gone, or takes nothing: it can look at the inbox later
 
-    async def _push(self, socket: WebSocket, agent: AgentId, seq: Seq) -> None:
+    async def _push(self, socket: WebSocket, agent: AgentId, start: Head) -> None:
+        place = start
         while True:
-            await self._desk.runtime.feed.beyond(seq)
-            for entry in self._entries(seq):
+            await self._desk.runtime.feed.beyond(place)
+            page = self._desk.reader.read(place, PAGE_ENTRIES_MAX, PAGE_BYTES_MAX)
+            for entry in page.entries if page is not None else ():
                 row = self._accepted(entry, agent)
                 if row is not None:
                     async with asyncio.timeout(SEND_WITHIN_S):
                         await socket.send_text(msgspec.json.encode(ItemFrame(row)).decode())
-                seq = entry.seq
-
-    def _entries(self, after: Seq) -> Iterator[Entry]:
-        head = Head(self._desk.identity.epoch, after, b"")
-        page = self._desk.reader.read(head, PAGE_ENTRIES_MAX, PAGE_BYTES_MAX)
-        return iter(page.entries if page is not None else ())
+            place = page.checkpoint.head if page is not None else self._desk.runtime.feed.written
 
     def _accepted(self, entry: Entry, agent: AgentId) -> InboxRow | None:
         """The row that this entry accepts for the agent; an ACK that is only said again shows nothing."""

@@ -4,8 +4,9 @@ import msgspec
 
 from auth.invites import InviteStatus
 from outbox.chain import Head, Page
+from outbox.forks import ForkProof
 from outbox.ids import AgentId, EventId, NodeId, Seq
-from outbox.records import Copy, LocalAgent
+from outbox.records import Copy, Identity, LocalAgent
 
 
 class Sent(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
@@ -160,6 +161,8 @@ class Appended(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
     """The own outbox grew: push it to the links."""
 
     page: Page
+    shown: bool = True
+    """False while nobody may see it yet."""
 
 
 class CopyChanged(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
@@ -196,6 +199,31 @@ class StreamBroken(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
     link: int = 0
 
 
+class EpochBegan(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
+    """The own outbox has a new epoch: links begin anew, records are signed for it."""
+
+    identity: Identity
+
+
+class StreamShown(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
+    """The own outbox may be shown up to here: whatever was appended may."""
+
+    node: NodeId
+    head: Head
+
+
+class ForkFound(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
+    """A node has signed two histories: tell the state room."""
+
+    proof: ForkProof
+
+
+class CopyRuns(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
+    """Another process writes with this node's key: this one ends."""
+
+    what: str
+
+
 class IncidentChanged(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
     """An incident was opened or closed: log it."""
 
@@ -219,4 +247,17 @@ Answer = (
     | Invited
     | Refused
 )
-Effect = Answer | Handed | Appended | CopyChanged | CursorMoved | CaughtUp | StreamBroken | IncidentChanged
+Effect = (
+    Answer
+    | Handed
+    | Appended
+    | CopyChanged
+    | CursorMoved
+    | CaughtUp
+    | StreamBroken
+    | EpochBegan
+    | StreamShown
+    | ForkFound
+    | CopyRuns
+    | IncidentChanged
+)

@@ -9,7 +9,19 @@ from typing import Protocol
 
 from gateway.courier.courier import Courier
 from gateway.courier.limits import CourierLimits
-from gateway.engine import answers, attempts, receiver, redrive, rerouting, sender, signals, streams, timers
+from gateway.engine import (
+    answers,
+    attempts,
+    epochs,
+    forks,
+    receiver,
+    redrive,
+    rerouting,
+    sender,
+    signals,
+    streams,
+    timers,
+)
 from gateway.engine.absences import Absences
 from gateway.engine.deadletters import Dismiss, Redrive
 from gateway.engine.effects import Answer, CaughtUp, Effect, Refused, agent_changed
@@ -38,6 +50,7 @@ from gateway.engine.inputs import (
     SetAgent,
     Settle,
     StreamFlows,
+    StreamKnown,
     StreamStalled,
     Subscribe,
     TellIncident,
@@ -46,6 +59,7 @@ from gateway.engine.inputs import (
     ViewChanged,
 )
 from gateway.engine.mirrors import Mirrors
+from gateway.engine.own_stream import OwnStream
 from gateway.engine.pace import Pace
 from gateway.engine.peers import Peers
 from gateway.engine.policy import Policy
@@ -83,6 +97,7 @@ class Engine:
         policy: Policy,
         limits: CourierLimits,
         desk: Desk,
+        own: OwnStream,
     ) -> None:
         self._store = store
         self._view = view
@@ -102,6 +117,9 @@ class Engine:
         self._absences = Absences(self._identity.node)
         self._absences.see(view, now.mono_ms)
         self._retainer = Retainer(now.mono_ms)
+        self._own = own
+        self._told_shown = False
+        """This engine has said that the outbox may be shown: the one before may have failed to commit it."""
         self._view_is_new = True
 
     def apply(self, inputs: Iterable[Input], now: Now) -> list[Effect]:
@@ -111,6 +129,7 @@ class Engine:
         """
         tick = Tick(now, self._store, self._view, self._identity, self._policy, self._entropy, self._peers)
         tick.absences, tick.pace = self._absences, self._pace
+        self._begin_epoch(tick)
         self._judge_held(tick)
         for item in inputs:
             self._input(tick, item)
@@ -120,7 +139,8 @@ class Engine:
         self._settle_loopback(tick)
         self._turns.deal(tick)
         self._settle_loopback(tick)
-        tick.seal(self._sign)
+        self._show(tick)
+        tick.seal(self._sign, shown=self._own.shown)
         return tick.effects
 
     def next_wake_ms(self, now: Now) -> int | None:
@@ -129,9 +149,22 @@ class Engine:
         wakes = [self._turns.next_wake_ms(now), self._absences.next_ms()]
         if self._view_is_new and self._turns.holding:
             wakes.append(now.mono_ms)
+        if not self._told_shown or self._own.is_due(self._identity.epoch):
+            wakes.append(epochs.wake_ms(self._store, self._view, self._own, now))
         if delivery_ms is not None:
             wakes.append(now.mono_ms + max(0, delivery_ms - now.wall_ms))
         return min((wake for wake in wakes if wake is not None), default=None)
+
+    def _begin_epoch(self, tick: Tick) -> None:
+        """A new epoch, if one is due; what this engine has told of the one before is void."""
+        if epochs.begin_if_due(tick, self._own, self._turns):
+            self._identity, self._told_shown = tick.identity, False
+            self._settle_loopback(tick)
+
+    def _show(self, tick: Tick) -> None:
+        epochs.watch_for_copies(tick, self._own)
+        if not self._told_shown:
+            self._told_shown = epochs.show(tick, self._own)
 
     def _settle_loopback(self, tick: Tick) -> None:
         """Own events that name this node arrive here in the same transaction."""
@@ -142,17 +175,8 @@ class Engine:
         match item:
             case PageRead() | FloorRead():
                 self._follow(tick, item)
-            case RelayCaught():
-                streams.caught(tick, item)
-            case StreamStalled() | StreamFlows():
-                streams.note_stall(tick, item)
-            case LinkUp():
-                streams.note_heads(tick, item)
-                self._turns.hold_back(tick, self._peers.up(item, tick.store.cursors()))
-            case LinkDown():
-                for node in self._peers.down(item.peer):
-                    tick.effects.append(CaughtUp(node))
-                    self._turns.go_on(node, tick.now)
+            case RelayCaught() | StreamStalled() | StreamFlows() | StreamKnown() | LinkUp() | LinkDown():
+                self._hear_link(tick, item)
             case ClockMeasured():
                 self._peers.measured(item)
             case ViewChanged():
@@ -173,6 +197,24 @@ class Engine:
         else:
             streams.read_page(tick, self._residents, self._turns, self._mirrors, item)
         timers.find_lost(tick, item.node)
+
+    def _hear_link(
+        self, tick: Tick, item: RelayCaught | StreamStalled | StreamFlows | StreamKnown | LinkUp | LinkDown
+    ) -> None:
+        match item:
+            case RelayCaught():
+                streams.caught(tick, item)
+            case StreamStalled() | StreamFlows():
+                streams.note_stall(tick, item)
+            case StreamKnown():
+                epochs.hear(tick, self._own, item)
+            case LinkUp():
+                streams.note_heads(tick, item)
+                self._turns.hold_back(tick, self._peers.up(item, tick.store.cursors()))
+            case LinkDown():
+                for node in self._peers.down(item.peer):
+                    tick.effects.append(CaughtUp(node))
+                    self._turns.go_on(node, tick.now)
 
     def _request(self, tick: Tick, item: Request) -> Answer | None:
         match item:
@@ -230,6 +272,9 @@ class Engine:
         before, self._view, tick.view = self._view, view, view
         self._view_is_new = True
         self._absences.see(view, tick.now.mono_ms)
+        epochs.look(tick, self._own)
+        if view.forks:
+            forks.note(tick)
         self._judge_held(tick)
         streams.see_floors(tick, self._turns)
         for agent, owner in view.agents.items():

@@ -201,6 +201,14 @@ class StreamHead(msgspec.Struct, frozen=True):
     seq: Seq
 
 
+class StreamKnown(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
+    """A peer has said, over a new link, how far it knows this node's outbox."""
+
+    peer: NodeId
+    checkpoint: Checkpoint | None
+    """What it showed, its signature verified; None when it knows nothing of it."""
+
+
 class LinkUp(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
     """A link with a peer is up, or says anew what it has: the head of each stream that it can bring."""
 
@@ -296,6 +304,7 @@ Input = (
     | RelayCaught
     | StreamStalled
     | StreamFlows
+    | StreamKnown
     | LinkUp
     | LinkDown
     | ClockMeasured

@@ -38,3 +38,18 @@ EXPIRES_IN_MS_MAX = 366 * 24 * 3600 * 1000
 RETAIN_BATCHES_MAX = 500
 RETAIN_ENTRIES_MAX = 2_000
 """Forgotten in one tick: some tens of milliseconds, as long as a busy commit."""
+
+CLAIMS_WAIT_MS = 30_000
+"""After a start, so long peers that claim to have read more of this outbox than it holds may prove it: a link
+comes up within that time, and a liar holds nobody up for longer."""
+
+EPOCHS_BEGUN_MAX = 3
+"""Epochs that one process begins because others know more. Each goes above all that was heard of, so an
+honest past is used up by then; a copy of this home that runs elsewhere never ends."""
+
+RECALL_REFS_MAX = 1000
+"""Events in one ``recall`` or ``recalled``: some 40 KiB."""
+
+REPEATED_MAX = 100_000
+"""Events that nobody has seen and that are appended again in a new epoch: what a node writes in hours without
+a peer; the senders' retries bring the rest."""

@@ -6,8 +6,8 @@ cursor. So ``accepted`` is never seen before its row is on disk. Following the s
 
 from contextlib import suppress
 
-from gateway.engine import acks, signals
-from gateway.engine.deliveries import on_ack, on_reply
+from gateway.engine import acks, recall, signals
+from gateway.engine.deliveries import on_ack, on_new_epoch, on_reply
 from gateway.engine.residents import Residents
 from gateway.engine.tick import Arrived, Place, Tick
 from gateway.engine.turns import Turns
@@ -29,6 +29,7 @@ from outbox.ids import AgentId, Epoch, EventId, NodeId, epoch_ordinal, event_id
 from outbox.kinds import RULES, Kind, known_kind
 from outbox.limits import EXPIRES_IN_MS_DEFAULT
 from outbox.readership import names
+from outbox.recall import RECALL, RECALLED, STREAM_EPOCH, StreamEpoch
 from outbox.records import Quarantined, Received, Share, TurnState
 from outbox.timestamps import parse_rfc3339
 
@@ -76,7 +77,7 @@ def arrive(tick: Tick, residents: Residents, turns: Turns, arrived: Arrived) -> 
             case Kind.DEAD_LETTER:
                 _dead_letter(tick, turns, arrived)
             case Kind.SIGNAL:
-                _signal(tick, arrived)
+                _signal(tick, turns, arrived)
             case _:
                 pass  # of a newer version: carried and stored, never engaged
     except CallerError as error:
@@ -198,10 +199,17 @@ def _check_ref(event: Event, ref: EventId) -> None:
         raise InvalidEvent("ref and corrId name two events")
 
 
-def _signal(tick: Tick, arrived: Arrived) -> None:
+def _signal(tick: Tick, turns: Turns, arrived: Arrived) -> None:
     signal = decode_payload(arrived.event, Signal)
     if signal.incident is not None and signal.signal == signals.INCIDENT:
         _incident(tick, arrived, signal)
+    elif signal.signal == RECALL:
+        recall.answer(tick, arrived)
+    elif signal.signal == RECALLED:
+        recall.hear(tick, turns, arrived)
+    elif signal.signal == STREAM_EPOCH:
+        said = decode_payload(arrived.event, StreamEpoch)
+        on_new_epoch(tick, arrived.source, said.previous, said.last_known)
     if signal.signal != "status_request" or signal.ref is None:
         return
     rows = tick.store.turns_of(arrived.source, event_id(signal.ref))

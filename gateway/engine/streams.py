@@ -8,7 +8,7 @@ What an event in a page does is in ``gateway.engine.receiver``.
 from enum import StrEnum
 from typing import NamedTuple
 
-from gateway.engine import receiver
+from gateway.engine import forks, receiver
 from gateway.engine.effects import CaughtUp, CursorMoved, StreamBroken
 from gateway.engine.inputs import FloorRead, LinkUp, PageRead, RelayCaught, StreamFlows, StreamStalled
 from gateway.engine.mirrors import Mirrors
@@ -18,7 +18,7 @@ from gateway.engine.tick import Place, Tick
 from gateway.engine.turns import Turns
 from outbox.chain import Checkpoint, Entry, Excerpt, Head, Page, Stub, follow
 from outbox.chain import genesis as genesis_of
-from outbox.errors import BodyWithheld, BrokenChain, ForeignEpoch
+from outbox.errors import BodyWithheld, BrokenChain, ForeignEpoch, StreamForked
 from outbox.ids import NodeId, epoch_ordinal
 from outbox.readership import withheld
 from outbox.store import Store
@@ -34,6 +34,7 @@ class Verdict(StrEnum):
     FOLLOWS = "follows"
     READ_BEFORE = "read_before"
     FOREIGN_EPOCH = ForeignEpoch.code
+    FORKED = StreamForked.code
     BROKEN = BrokenChain.code
     WITHHELD = BodyWithheld.code
 
@@ -50,30 +51,35 @@ class Judgement(NamedTuple):
 
 
 def judge(start: Head, page: Excerpt, reader: NodeId, *, complete: bool = False) -> Judgement:
-    """What a page is to a reader that stands at ``start`` and needs its own bodies, or the complete page."""
+    """What a page is to a reader that stands at ``start``: its cursor, or the genesis of a later epoch.
+
+    It needs its own bodies, or all of them when the page has to be ``complete``.
+    """
+    if epoch_ordinal(page.epoch) < epoch_ordinal(start.epoch) or page.checkpoint.head == start:
+        return Judgement(Verdict.READ_BEFORE, start)
     if page.epoch != start.epoch:
         why = f"the page is of epoch {page.epoch}, the reader stands in {start.epoch}"
         return Judgement(Verdict.FOREIGN_EPOCH, start, why=why)
     if page.checkpoint.seq <= start.seq:
-        return Judgement(Verdict.READ_BEFORE, start)
+        verdict = Verdict.BROKEN if page.checkpoint.seq == start.seq else Verdict.READ_BEFORE
+        return Judgement(verdict, start, why=f"another {page.checkpoint.seq} was read before")
     new = tuple(entry for entry in page.entries if entry.seq > start.seq)
     rest = Excerpt(page.epoch, new, page.checkpoint)
     try:
         reached = follow(start, rest)
     except BrokenChain as error:
         return Judgement(Verdict.BROKEN, start, why=str(error))
-    missing = withheld(rest, None if complete else reader)
-    if missing is not None:
+    if (missing := withheld(rest, None if complete else reader)) is not None:
         return Judgement(Verdict.WITHHELD, start, why=f"entry {missing.seq} came without its body")
     return Judgement(Verdict.FOLLOWS, reached, new)
 
 
 def read_page(tick: Tick, residents: Residents, turns: Turns, mirrors: Mirrors, read: PageRead) -> None:
     """Handle a page of another node's outbox, or report that it does not follow on."""
-    known = tick.store.cursor(read.node)
-    start = known or genesis_of(tick.identity.mesh, read.node, read.page.epoch)
-    copied = mirrors.holds(read.node)
+    start, copied = _start(tick, read), mirrors.holds(read.node)
     judged = judge(start, read.page, tick.identity.node, complete=copied)
+    if tick.view.forked(read.node, read.page.epoch):
+        judged = Judgement(Verdict.FORKED, start, why=f"{read.node} has written {read.page.epoch} twice")
     if judged.verdict is Verdict.FOLLOWS:
         tick.via = read.relay
         for entry in judged.entries:
@@ -83,13 +89,31 @@ def read_page(tick: Tick, residents: Residents, turns: Turns, mirrors: Mirrors, 
                 receiver.overhear(tick, turns, read.node, entry)
         if copied:
             whole = tuple(entry for entry in judged.entries if isinstance(entry, Entry))
-            mirrors.keep(tick, read.node, Page(read.page.epoch, whole, read.page.checkpoint))
+            mirrors.keep(tick, read.node, Page(read.page.epoch, whole, read.page.checkpoint, start.hash))
         tick.via = None
         _move(tick, turns, read.node, read.page.checkpoint)
     elif judged.verdict is not Verdict.READ_BEFORE:
-        tick.effects.append(StreamBroken(read.node, judged.verdict, judged.why, read.relay, read.link))
-        if read.relay is not None:
-            _blame(tick, read.relay, read.node, f"{judged.verdict}: {judged.why}")
+        _refuse(tick, read, judged)
+
+
+def _start(tick: Tick, read: PageRead) -> Head:
+    """Where following begins: at the cursor, or at the genesis of an epoch that comes after it."""
+    known, epoch = tick.store.cursor(read.node), read.page.epoch
+    if known is None or epoch_ordinal(epoch) > epoch_ordinal(known.epoch):
+        return genesis_of(tick.identity.mesh, read.node, epoch)
+    return known
+
+
+def _refuse(tick: Tick, read: PageRead, judged: Judgement) -> None:
+    """A page that was not taken: its writer wrote twice, or whoever brought it is to blame."""
+    verdict, why = judged.verdict, judged.why
+    if forked := forks.find(tick, read):
+        verdict, why = Verdict.FORKED, forked
+    if verdict is Verdict.FOREIGN_EPOCH and read.relay is None:
+        forks.note_recreation(tick, read, why)
+    if read.relay is not None and verdict is not Verdict.FORKED:
+        _blame(tick, read.relay, read.node, f"{verdict}: {why}")
+    tick.effects.append(StreamBroken(read.node, verdict, why, read.relay, read.link))
 
 
 def _move(tick: Tick, turns: Turns, node: NodeId, reached: Checkpoint) -> None:

@@ -38,6 +38,10 @@ class Entropy(Protocol):
         """A number in [0, 1)."""
         ...
 
+    def entropy(self, size: int) -> bytes:
+        """So many random bytes."""
+        ...
+
 
 class Place(NamedTuple):
     """Where an entry stands."""
@@ -112,13 +116,14 @@ class Tick:
             self.loopback.append(Arrived(self.identity.node, self.head.epoch, entry, event))
         return seq
 
-    def seal(self, sign: Sign) -> None:
+    def seal(self, sign: Sign, *, shown: bool = True) -> None:
         """Write the batch to the store, each piece of it under a signed checkpoint."""
         for entries in _pieces(self.entries):
+            before = self.head.hash
             self.head = extend(self.head, entries)
             checkpoint = sign_checkpoint(self.identity.mesh, self.identity.node, self.head, sign)
             self.store.append(entries, checkpoint)
-            self.effects.append(Appended(Page(self.head.epoch, entries, checkpoint)))
+            self.effects.append(Appended(Page(self.head.epoch, entries, checkpoint, before), shown))
 
     def open_incident(self, kind: str, subject: str, detail: str) -> None:
         """Raise an incident, once."""
@@ -127,6 +132,12 @@ class Tick:
             row = Incident(kind=kind, subject=subject, opened_at_ms=self.now.wall_ms, detail=detail)
             self.store.put_incident(row)
             self.effects.append(IncidentChanged(kind, subject, open=True, detail=detail))
+
+    def note_incident(self, kind: str, subject: str, detail: str) -> None:
+        """Record what is over already, once."""
+        if self.store.incident(kind, subject) is None:
+            self.open_incident(kind, subject, detail)
+            self.close_incident(kind, subject)
 
     def close_incident(self, kind: str, subject: str) -> None:
         """Close it if it is open."""

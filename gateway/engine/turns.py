@@ -4,6 +4,8 @@ The courier deals in memory; every hand-over and every end is written to the led
 transaction.
 """
 
+from collections.abc import Mapping
+
 from msgspec.structs import replace
 
 from gateway.courier.courier import Courier
@@ -20,7 +22,7 @@ from gateway.engine.tick import Tick
 from gateway.engine.turnkey import parse_turn_key, turn_key
 from gateway.routing import Standing, inbox_stream, standing
 from outbox.envelope import Event, decode_event
-from outbox.ids import AgentId, EventId, NodeId
+from outbox.ids import AgentId, Epoch, EventId, NodeId
 from outbox.kinds import RULES, Kind, Outcome
 from outbox.records import Received, Share, TurnState
 from outbox.store import Store
@@ -44,13 +46,17 @@ class Turns:
         self._held = Held()
         self._parked = Parked()
         self._fullness = Fullness(())
+        self._doubted: Mapping[NodeId, Epoch] = {}
+        """Nodes that have yet to say what of theirs was dealt with here before: nothing of it is dealt."""
         self._deadlines = Timers()
 
     def load(self, store: Store, now: Now) -> None:
         """Queue again what is unacknowledged; a lease that was live goes on for its session."""
         self._fullness = Fullness(store.incidents(open_only=True))
+        self._doubted = store.doubts()
         for row in store.open_turns():
             self._admit(row, decode_event(row.body), now)
+            self._park_if_doubted(row, now)
 
     # --- inboxes
 
@@ -88,7 +94,7 @@ class Turns:
     def take(self, tick: Tick, row: Received, event: Event) -> None:
         """A row that was just accepted becomes a turn, or waits for its sender's owner to be known."""
         self._admit(row, event, tick.now)
-        if row.state is TurnState.QUEUED and tick.peers.is_behind(row.source):
+        if row.state is TurnState.QUEUED and self._waits(tick, row.source):
             self._park(row, tick.now)
 
     def turn_away(self, tick: Tick, row: Received, why: str) -> None:
@@ -134,9 +140,38 @@ class Turns:
         self._parked.moved(source, now.mono_ms)
 
     def go_on(self, source: NodeId, now: Now) -> None:
-        """All that can be had of a stream was read: deal what waited for it."""
+        """All that can be had of a stream was read: deal what waited for it, unless it is doubted."""
+        if source in self._doubted:
+            return
         for stream, item in self._parked.release(source):
             self._courier.let_go(stream, item, now.mono_ms)
+
+    def doubt(self, tick: Tick, *, take_back: bool) -> None:
+        """Deal nothing more of nodes that have to say what was dealt with; with ``take_back`` end leases
+        too."""
+        self._doubted = tick.store.doubts()
+        for row in tick.store.open_turns():
+            if row.source in self._doubted:
+                if take_back and row.lease_id is not None:
+                    self.give_back(tick, row, row.lease_id, 0)
+                self._park(row, tick.now)
+
+    def trust(self, tick: Tick, source: NodeId) -> None:
+        """A node has said it: what is still open is dealt."""
+        self._doubted = tick.store.doubts()
+        if not tick.peers.is_behind(source):
+            self.go_on(source, tick.now)
+
+    def end_as_before(self, tick: Tick, row: Received, outcome: Outcome, error: str | None) -> None:
+        """A turn that nobody holds was ended before this node forgot it: say so again, and do not deal it."""
+        self._end(tick, row, outcome, error)
+
+    def _waits(self, tick: Tick, source: NodeId) -> bool:
+        return tick.peers.is_behind(source) or source in self._doubted
+
+    def _park_if_doubted(self, row: Received, now: Now) -> None:
+        if row.state is TurnState.QUEUED and row.source in self._doubted:
+            self._park(row, now)
 
     def _park(self, row: Received, now: Now) -> None:
         key, stream = turn_key(row), inbox_stream(row.to_agent)
@@ -173,7 +208,7 @@ class Turns:
         tick.store.put_received(replace(row, state=TurnState.QUEUED))
         item = Item(key, row.priority)
         self._courier.readmit(inbox_stream(row.to_agent), item, tick.now.mono_ms)
-        if tick.peers.is_behind(row.source):
+        if self._waits(tick, row.source):
             self._park(row, tick.now)
 
     def cancel(self, tick: Tick, source: NodeId, event: EventId) -> None:

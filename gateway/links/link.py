@@ -11,7 +11,15 @@ from typing import Protocol
 import structlog
 
 from gateway.crashpoint import CrashPoint, crashpoint
-from gateway.engine.inputs import ClockMeasured, FloorRead, LinkDown, LinkUp, PageRead, StreamHead
+from gateway.engine.inputs import (
+    ClockMeasured,
+    FloorRead,
+    LinkDown,
+    LinkUp,
+    PageRead,
+    StreamHead,
+    StreamKnown,
+)
 from gateway.limits import PING_EVERY_S
 from gateway.links.asking import Asking
 from gateway.links.credit import Allowance, Grants, Window
@@ -23,6 +31,7 @@ from gateway.links.outgoing import Outgoing
 from gateway.links.serving import Serving
 from gateway.links.shelf import Shelf
 from gateway.links.socket import Socket
+from gateway.links.vouching import known_of_us
 from gateway.wire.codec import decode, encode
 from gateway.wire.frames import (
     VERSION,
@@ -120,11 +129,14 @@ class Link:
 
     # --- told by the registry
 
-    def ask(self, stream: NodeId) -> None:
-        """Read a stream over this link, from where it stands."""
+    def ask(self, stream: NodeId, *, afresh: bool = False) -> None:
+        """Read a stream over this link, from where it stands; ``afresh`` from where it begins there."""
         everything = self.version == 1 or self._local.mirror.holds(stream)
         which = Filter.ALL if everything else Filter.MINE
-        self._want(self._asking.read(stream, self._local.reader.cursor(stream), which))
+        cursor = self._local.reader.cursor(stream)
+        if afresh or (cursor is not None and self._local.runtime.view.forked(stream, cursor.epoch)):
+            cursor = None  # nothing more of that epoch is to be had, or read: a later one is of use
+        self._want(self._asking.read(stream, cursor, which))
 
     def leave(self, stream: NodeId) -> None:
         """Read it here no longer."""
@@ -176,7 +188,8 @@ class Link:
         self.version = agreed_version(hello, self.peer, who.mesh)
         if self.version == 1:
             self._allowance = Window()
-        self._outgoing.have(self._shelf.stocks(copies=self.version > 1))
+        vouched = self._shelf.vouch(self.peer) if self.version > 1 else []
+        self._outgoing.have(self._shelf.stocks(copies=self.version > 1) + vouched)
 
     # --- what the peer says
 
@@ -236,6 +249,9 @@ class Link:
         if self.version == 1 and frame.streams[0].node != self.peer:
             raise BadFrame(f"{self.peer} has only its own outbox to offer")
         hub.offered(self, frame.streams)
+        known = known_of_us(self._local, frame)
+        if known is not None or not (self._up or frame.more):
+            self._local.runtime.tell_now(StreamKnown(self.peer, known))
         if self._up is not None:
             return
         if not frame.more:

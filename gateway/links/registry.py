@@ -9,12 +9,12 @@ from gateway.clock import Clock
 from gateway.engine.effects import CursorMoved, StreamBroken
 from gateway.engine.inputs import PageRead, RelayCaught, StreamFlows, StreamStalled
 from gateway.links.errors import LinkEnded, StreamRefused
-from gateway.links.limits import LOOK_EVERY_S, REFUSED_BY_DISK_MS
+from gateway.links.limits import DISTRUST_MS, LOOK_EVERY_S, REFUSED_BY_DISK_MS
 from gateway.links.link import Link
 from gateway.links.local import Local
 from gateway.links.sources import Command, Sources
 from gateway.wire.frames import Stock
-from outbox.errors import BodyWithheld, BrokenChain, ForeignEpoch, MeshError
+from outbox.errors import BodyWithheld, BrokenChain, ForeignEpoch, MeshError, StreamForked
 from outbox.ids import NodeId
 from stateroom.view import View
 
@@ -142,6 +142,11 @@ class Registry:
 
     # --- told by the tick
 
+    def epoch_began(self) -> None:
+        """The own outbox has a new epoch: every link says anew what there is."""
+        for link in self._numbered.values():
+            link.end(LinkEnded("this node begins a new epoch"))
+
     def reset(self) -> None:
         """The engine was built anew."""
         for link in self._links.values():
@@ -172,7 +177,11 @@ class Registry:
         if link is None:
             return
         why = f"{broken.code}: {broken.what}"
-        if broken.code not in _FAULTS:
+        if broken.code == StreamForked.code:
+            log.warning("stream.forked", node=broken.node, why=broken.what)
+            self._sources.shun(link.number, broken.node, self._clock.mono_ms() + DISTRUST_MS)
+            self._decide()
+        elif broken.code not in _FAULTS:
             self._sources.shun(link.number, broken.node, self._clock.mono_ms() + REFUSED_BY_DISK_MS)
             self._decide()
         elif broken.relay is None:
@@ -194,7 +203,8 @@ class Registry:
         for command in commands:
             link = self._numbered[command.link]
             if command.read:
-                link.ask(command.stream)
+                afresh = self._sources.goes_on_later(command.link, command.stream)
+                link.ask(command.stream, afresh=afresh)
             else:
                 link.leave(command.stream)
         for notice in self._sources.notices():

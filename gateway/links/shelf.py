@@ -27,6 +27,10 @@ class Committed(Protocol):
         """Up to where the own outbox was forgotten."""
         ...
 
+    def signed_cursor(self, source: NodeId) -> Checkpoint | None:
+        """The checkpoint at the cursor in another node's outbox."""
+        ...
+
     def read(self, after: Head, entries_max: int, bytes_max: int) -> Page | None:
         """What follows in the own outbox. Raises CursorError branches."""
         ...
@@ -50,6 +54,14 @@ class Shelf:
         nodes = (self._own, *(self._copies.nodes() if copies else ()))
         return [stock for node in nodes if (stock := self.stock(node)) is not None]
 
+    def vouch(self, writer: NodeId) -> list[Stock]:
+        """How far we know the outbox of whoever is at the other end, by its own signature; nothing to
+        read."""
+        known = self._reader.signed_cursor(writer)
+        if known is None:
+            return []
+        return [Stock(writer, known.epoch, 1, known.seq, known.hash, False, known.signature)]
+
     def stock(self, stream: NodeId) -> Stock | None:
         """One stream, if it is here."""
         if stream == self._own:
@@ -68,6 +80,8 @@ class Shelf:
         """
         if stream != self._own:
             return self._copied(stream, epoch, after)
+        if not self._feed.is_open:
+            return None
         head = self._feed.head
         if epoch in {None, head.epoch}:
             if after == head.seq:

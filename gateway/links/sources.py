@@ -14,7 +14,7 @@ from gateway.links.errors import TooManyStreams
 from gateway.links.limits import CHANGE_AFTER_MS, DISTRUST_MS, OFFERS_MAX, STALLED_AFTER_MS
 from gateway.wire.frames import Stock
 from outbox.chain import Head
-from outbox.ids import NodeId
+from outbox.ids import NodeId, epoch_ordinal
 
 
 class Command(NamedTuple):
@@ -154,6 +154,14 @@ class Sources:
             if node != self._own and self._verifiable(node, found) and self._fits(stock, found)
         ]
 
+    def goes_on_later(self, link: int, stream: NodeId) -> bool:
+        """Whether a relay has only a later epoch of a stream than the one where it was read so far."""
+        found, cursor = self._links[link], self._cursors.get(stream)
+        stock = found.offers.get(stream)
+        if stock is None or cursor is None or found.peer == stream:
+            return False
+        return epoch_ordinal(stock.epoch) > epoch_ordinal(cursor.epoch)
+
     # --- inside
 
     def _look_at(self, stream: NodeId, waited_ms: int, now_ms: int) -> None:
@@ -224,6 +232,8 @@ class Sources:
             return True
         cursor = self._cursors.get(stock.node)
         if cursor is None:
+            return stock.complete and stock.first == 1
+        if epoch_ordinal(stock.epoch) > epoch_ordinal(cursor.epoch):
             return stock.complete and stock.first == 1
         same = stock.epoch == cursor.epoch
         return stock.complete and same and stock.first <= cursor.seq + 1 and stock.last >= cursor.seq

@@ -78,9 +78,9 @@ FRAMES = (
     ),
     FrameRule(
         "entries",
-        "node, epoch, from, ask, sizes[[header, body]…], checkpoint {mesh, hash, signature}",
+        "node, epoch, from, ask, sizes[[header, body]…], checkpoint {mesh, hash, signature}, before",
         "writer",
-        "whole batches up to a checkpoint; a body of `null` is there as its SHA-256",
+        "whole batches up to a checkpoint; a body of `null` is there as its SHA-256; `before` is a hash",
     ),
     FrameRule("seen", "node, epoch, seq", "reader", "your outbox is durably handled up to here; no ACK"),
     FrameRule("credit", "bytes", "reader", "so many more bytes of payload may come"),
@@ -94,7 +94,7 @@ HISTORY = (
     (
         2,
         "2026-11",
-        "Several streams, `filter`, bodies as hashes, `ask`, `credit`, copies of other streams, `floor`.",
+        "Several streams, `filter`, bodies as hashes, `ask`, `credit`, `before`, copies, `floor`.",
     ),
 )
 

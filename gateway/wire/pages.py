@@ -42,7 +42,9 @@ class WireCheckpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     signature: Signature
 
 
-class EntriesHeader(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="t", tag="entries"):
+class EntriesHeader(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="t", tag="entries", omit_defaults=True
+):
     """The header of an ``entries`` frame."""
 
     node: NodeId
@@ -52,6 +54,8 @@ class EntriesHeader(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag
     sizes: Annotated[Sizes, msgspec.Meta(min_length=1, max_length=ENTRIES_MAX)]
     """Bytes of each header and body; a body of null is there as its SHA-256."""
     checkpoint: WireCheckpoint
+    before: Digest | None = None
+    """The chain's hash before the first entry; nothing is believed for it, but it makes a fork provable."""
 
 
 Header = Hello | Have | Want | Floor | EntriesHeader | Seen | Credit | Ping | Pong | Bye
@@ -80,6 +84,7 @@ def split_page(frame: Entries) -> tuple[EntriesHeader, bytes]:
         ask=frame.ask,
         sizes=tuple(_sizes(entry) for entry in entries),
         checkpoint=WireCheckpoint(checkpoint.mesh, checkpoint.hash, checkpoint.signature),
+        before=page.before or None,
     )
     if payload_bytes(header.sizes) > PAYLOAD_BYTES_MAX:
         raise TooLarge(f"a page of more than {PAYLOAD_BYTES_MAX} bytes does not fit into a frame")
@@ -100,7 +105,8 @@ def join_page(header: EntriesHeader, payload: memoryview) -> Entries:
         at = end
     sent = header.checkpoint
     checkpoint = Checkpoint(sent.mesh, header.node, header.epoch, entries[-1].seq, sent.hash, sent.signature)
-    return Entries(header.node, Excerpt(header.epoch, tuple(entries), checkpoint), header.ask)
+    page = Excerpt(header.epoch, tuple(entries), checkpoint, header.before or b"")
+    return Entries(header.node, page, header.ask)
 
 
 def page_bytes(page: Excerpt) -> int:

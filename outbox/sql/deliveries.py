@@ -73,6 +73,10 @@ class DeliveryReads(Asking):
         clause = f"WHERE state IN ({marks}) ORDER BY created_at_ms DESC, event_id DESC, node DESC LIMIT ?"
         return self._rows.all(DELIVERIES, clause, *wanted, limit)
 
+    def deliveries_after(self, node: NodeId, after: Seq) -> list[Delivery]:
+        """Rows at a node whose attempt stands after a position, by seq."""
+        return self._rows.all(DELIVERIES, "WHERE node = ? AND seq > ? ORDER BY seq, event_id", node, after)
+
     def count_deliveries(self) -> dict[str, int]:
         """Rows by state."""
         return self._rows.counts(DELIVERIES, "state")

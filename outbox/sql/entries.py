@@ -123,7 +123,9 @@ class EntryReads(Asking):
         end = page_end(start, sizes, entries_max=entries_max, bytes_max=bytes_max)
         if end is None:
             raise StorageFailed(f"the outbox has no checkpoint after {start}")
-        return Page(epoch, self._entries(epoch, start, end), self._checkpoint(epoch, end))
+        before = self.head_at(epoch, start)
+        digest = b"" if before is None else before.hash  # None: the floor has moved meanwhile
+        return Page(epoch, self._entries(epoch, start, end), self._checkpoint(epoch, end), digest)
 
     def _check_tail(self) -> None:
         head = self.head()

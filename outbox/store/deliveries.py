@@ -54,6 +54,10 @@ class DeliveryStore(Protocol):
         """The newest rows in any of these states, newest (by ``created_at_ms``) first."""
         ...
 
+    def deliveries_after(self, node: NodeId, after: Seq) -> list[Delivery]:
+        """Rows of any state at a node whose attempt stands after a position of the own outbox, by seq."""
+        ...
+
     def count_deliveries(self) -> dict[str, int]:
         """Rows by state."""
         ...

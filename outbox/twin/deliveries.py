@@ -86,6 +86,11 @@ class TwinDeliveries(Transaction):
         found = [row for row in self._deliveries.values() if row.state in wanted]
         return sorted(found, key=lambda row: (*_age(row), row.node or ""), reverse=True)[:limit]
 
+    def deliveries_after(self, node: NodeId, after: Seq) -> list[Delivery]:
+        """Rows at a node whose attempt stands after a position, by seq."""
+        found = [row for row in self._deliveries.values() if row.node == node and row.seq > after]
+        return sorted(found, key=lambda row: (row.seq, row.event_id))
+
     def count_deliveries(self) -> dict[str, int]:
         """Rows by state."""
         return counts(row.state for row in self._deliveries.values())

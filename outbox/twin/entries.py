@@ -26,6 +26,13 @@ class History:
     batches: list[tuple[Seq, int]] = field(default_factory=list)
     checkpoints: dict[Seq, Checkpoint] = field(default_factory=dict)
 
+    def hash_at(self, seq: Seq) -> bytes:
+        """The chain's hash after an entry, from the last checkpoint before it."""
+        place = bisect_right(self.batches, seq, key=lambda batch: batch[0])
+        start = self.checkpoints[self.batches[place - 1][0]].head if place else self.base
+        gone = self.base.seq
+        return extend(start, self.entries[start.seq - gone : seq - gone]).hash
+
 
 class TwinEntries(Transaction):
     """``outbox.store.entries`` in a list an epoch."""
@@ -108,7 +115,8 @@ class TwinEntries(Transaction):
         end = page_end(start, batches, entries_max=entries_max, bytes_max=bytes_max)
         assert end is not None, "a stretch ends in a checkpoint"
         gone = history.base.seq
-        return Page(epoch, tuple(history.entries[start - gone : end - gone]), history.checkpoints[end])
+        entries = tuple(history.entries[start - gone : end - gone])
+        return Page(epoch, entries, history.checkpoints[end], history.hash_at(start))
 
     def events_about(self, event: EventId) -> list[Entry]:
         """Own entries that are this event or refer to it, in order."""
@@ -130,7 +138,7 @@ class TwinEntries(Transaction):
         place = seq - history.base.seq
         if not 0 <= place <= len(history.entries) or seq < floor_in(epoch, self._floor_head()):
             return None
-        return extend(history.base, history.entries[:place])
+        return Head(epoch, seq, history.hash_at(seq))
 
     def _floor_head(self) -> Head | None:
         floor = self.floor()

@@ -12,6 +12,7 @@ from gateway.clock import Clock
 from gateway.courier.limits import CourierLimits
 from gateway.engine import Engine
 from gateway.engine.inputs import Now, Send
+from gateway.engine.own_stream import OwnStream
 from gateway.engine.policy import Policy
 from gateway.runtime import Runtime
 from outbox.chain import Entry, extend, sign_checkpoint
@@ -100,9 +101,22 @@ async def send_rate(journal: Journal, waiting: int) -> tuple[float, float]:
     journal.put_agent(row)
     journal.commit()
 
+    own = OwnStream(journal.identity().epoch)
+    own.answered(THERE, 0)
+
     def make(view: View, now: Now) -> Engine:
-        limits = CourierLimits()
-        return Engine(journal, view, KEY.sign, CLOCK, now, policy=Policy(), limits=limits, desk=None)  # type: ignore[arg-type]
+        limits, policy = CourierLimits(), Policy()
+        return Engine(
+            journal,
+            view,
+            KEY.sign,
+            CLOCK,
+            now,
+            policy=policy,
+            limits=limits,
+            desk=None,
+            own=own,  # type: ignore[arg-type]
+        )
 
     runtime = Runtime(journal, make, a_view(), CLOCK)
     runtime.outlets = Nowhere()

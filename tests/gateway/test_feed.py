@@ -71,11 +71,33 @@ def test_many_small_pages_leave_as_few(monkeypatch: pytest.MonkeyPatch) -> None:
     assert feed.after(26) == page(27, 27, 1_001)
 
 
+def place(seq: int, epoch: Epoch = EPOCH) -> Head:
+    return Head(epoch, Seq(seq), b"")
+
+
+async def test_what_is_held_back_is_written_and_not_seen_by_others() -> None:
+    feed = starting_at(3)
+    feed.hold(page(4, 4))
+    await feed.beyond(place(3))
+    assert (feed.head.seq, feed.written.seq) == (3, 4)
+    assert feed.after(3) is None
+    feed.restart(place(4), is_open=True)
+    assert (feed.head, feed.written, feed.is_open) == (place(4), place(4), True)
+
+
+async def test_a_new_epoch_follows_whatever_was_written_before() -> None:
+    feed = starting_at(9)
+    later = Epoch("000002-0123456789ab")
+    feed.restart(place(0, later), is_open=False)
+    await feed.beyond(place(9))
+    assert feed.after(8) is None
+
+
 async def test_a_reader_at_the_end_is_woken_by_the_next_page() -> None:
     feed = starting_at(0)
-    await feed.beyond(-1)
+    await feed.beyond(place(-1))
     async with asyncio.timeout(5), asyncio.TaskGroup() as group:
-        first, second = (group.create_task(feed.beyond(seq)) for seq in (0, 1))
+        first, second = (group.create_task(feed.beyond(place(seq))) for seq in (0, 1))
         feed.push(page(1, 1))
         await first
         assert not second.done()

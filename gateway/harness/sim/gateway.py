@@ -16,6 +16,7 @@ from gateway.engine import Engine
 from gateway.engine.effects import Admitted, Answer
 from gateway.engine.engine import Desk, DoorRequest
 from gateway.engine.inputs import Now
+from gateway.engine.own_stream import OwnStream, Reason
 from gateway.engine.policy import Policy
 from gateway.feed import Feed
 from gateway.harness.sim.clocks import SimClock
@@ -60,6 +61,12 @@ class SimHome:
     """Others can dial it."""
     policy: Policy = field(default_factory=Policy)
     limits: CourierLimits = field(default_factory=CourierLimits)
+    restored: Reason | None = None
+    """A backup was put back since the last start."""
+
+    def begun(self) -> None:
+        """The epoch that a restore asks for has begun."""
+        self.restored = None
 
     @property
     def name(self) -> str:
@@ -108,14 +115,17 @@ class SimGateway:
         """Serve until killed."""
         home, clock = self.home, self.home.clock
         clock.boot()
-        identity = home.identity
+        identity = home.disk.identity()
+        self._own = OwnStream(identity.epoch, home.restored)
         self.rooms = rooms = SimRooms(identity, home.keys, clock, home.stored)
         self.runtime = runtime = Runtime(home.disk, self._engine, rooms.view(), clock)
         self._local = local = Local(identity, runtime, home.disk, clock, self._key_of, home.policy.mirror)
         self.registry = registry = Registry(local)
         reach = Reach((f"http://{self.name}",) if home.reachable else (), None, loopback=False)
         peering = SimPeering(local, registry, rooms, reach, network=self._network, party=self, keys=home.keys)
-        runtime.outlets = GatewayOutlets(self.turns, registry, rooms, cast("TokenTable", _NoTokens()))
+        runtime.outlets = GatewayOutlets(
+            self.turns, registry, rooms, cast("TokenTable", _NoTokens()), began=home.begun
+        )
         rooms.say_agents(home.disk.agents())
         for node, head in home.disk.cursors().items():
             rooms.cursor_moved(node, head)
@@ -188,6 +198,7 @@ class SimGateway:
             policy=home.policy,
             limits=home.limits,
             desk=_NoDesk(),
+            own=self._own,
         )
 
     async def _publish_head(self, reach: Reach, feed: Feed) -> None:

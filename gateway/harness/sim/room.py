@@ -143,6 +143,7 @@ class SimRooms(Rooms):
         self._presence = Presence(self._index.heartbeat)
         self._shown = ()
         self._cursors = {}
+        self._said = None
         self._cursors_changed = asyncio.Event()
         state = SimRoom(STATE_MAPS, self._index, stored, self._changed)
         cursors = SimRoom(CURSORS_MAPS, self._index, stored, self._changed)

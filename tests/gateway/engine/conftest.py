@@ -27,9 +27,11 @@ from gateway.engine.inputs import (
     Reply,
     Send,
     Settle,
+    StreamKnown,
     Subscribe,
     ViewChanged,
 )
+from gateway.engine.own_stream import OwnStream, Reason
 from gateway.engine.policy import Policy
 from outbox.chain import Entry, Head, Page, extend, genesis, sign_checkpoint
 from outbox.delivery import standing
@@ -52,7 +54,7 @@ from outbox.records import Delivery, Identity, Received
 from outbox.retry import RetryPolicy
 from outbox.store import Store
 from outbox.verification import verify_outbox
-from stateroom.view import CursorsView, NodeView, OwnerView, View
+from stateroom.view import CursorsView, ForkView, NodeView, OwnerView, View
 
 MESH = MeshId("mesh-" + "x" * 38)
 EPOCH = Epoch("000001-0123456789ab")
@@ -84,6 +86,9 @@ class Entropy:
     def fraction(self) -> float:
         return self.chance
 
+    def entropy(self, size: int) -> bytes:
+        return (self._node + next(self._ids).to_bytes(8))[-size:]
+
 
 class Desk:
     """Mints a ticket for whoever renews and turns strangers away."""
@@ -94,6 +99,13 @@ class Desk:
         return Ticketed(item.req, f"{now.wall_ms} {view.mesh}".encode())
 
 
+def proven(epoch: Epoch) -> OwnStream:
+    """What a process knows of its outbox once a peer has said that it knows no more."""
+    own = OwnStream(epoch)
+    own.answered(NodeId("peer"), 0)
+    return own
+
+
 class Node:
     """One gateway: what survives a restart, and the engine that does not."""
 
@@ -101,6 +113,7 @@ class Node:
         self.name = NodeId(name)
         self.store = store
         self.entropy = Entropy(name)
+        self.own = proven(store.identity().epoch)
         self.engine = start(self)
         self.effects: list[Effect] = []
 
@@ -126,6 +139,8 @@ class World:
         """Nodes that are no members any more."""
         self.floors: dict[str, Head] = {}
         """Up to where each node says that it has forgotten its outbox."""
+        self.members: dict[NodeId, NodeView] = {}
+        self.forks: dict[NodeId, tuple[ForkView, ...]] = {}
         self.nodes: dict[str, Node] = {}
         for name in names:
             self.join(name, MemoryStore(Identity(MESH, NodeId(name), EPOCH)))
@@ -146,12 +161,40 @@ class World:
             policy=self.policy,
             limits=self.limits,
             desk=Desk(),
+            own=node.own,
         )
 
     def restart(self, name: str) -> None:
         """The process is gone; the disk is not."""
         self.nodes[name].store.rollback()
         self.nodes[name].engine = self._start(self.nodes[name])
+
+    def come_back(self, name: str, store: Store, reason: Reason | None = None, *, ask: bool = True) -> None:
+        """A process of a node starts on this disk and knows nothing yet."""
+        node = self.nodes[name]
+        node.store = store
+        node.own = OwnStream(store.identity().epoch, reason, ask=ask)
+        node.engine = self._start(node)
+
+    def answer(self, of: str, by: str) -> list[Effect]:
+        """A link comes up: a peer shows how far it knows an outbox; what follows from that."""
+        known = self.store(by).signed_cursor(NodeId(of))
+        effects = self.tick(of, StreamKnown(NodeId(by), known))
+        while self.nodes[of].own.is_due(self.epoch_of(of)):
+            effects += self.tick(of)
+        return effects
+
+    def epoch_of(self, name: str) -> Epoch:
+        return self.store(name).identity().epoch
+
+    def history(self, name: str) -> list[Event]:
+        """The events of all epochs."""
+        store, events = self.store(name), []
+        head = store.genesis()
+        while (page := store.read(head, 1000, 1 << 30)) is not None:
+            head = page.checkpoint.head
+            events += [decode_event(entry.body) for entry in page.entries]
+        return events
 
     def store(self, name: str) -> Store:
         return self.nodes[name].store
@@ -178,11 +221,13 @@ class World:
         return View(
             version=next(self.versions),
             mesh=MESH,
-            nodes={
+            nodes=self.members
+            or {
                 name: self.member(name) for name in {**self.nodes, **self.floors} if name not in self.left
             },
             agents=dict(self.owners),
             cursors=dict(self.cursors),
+            forks=dict(self.forks),
         )
 
     def member(self, name: str) -> NodeView:
@@ -410,6 +455,15 @@ def world() -> World:
     made.live("a", "ann")
     made.live("b", "bob")
     return made
+
+
+@pytest.fixture
+def mesh(world: World) -> World:
+    """The two nodes, as members that know of each other."""
+    for name in ("a", "b"):
+        world.members[NodeId(name)] = NodeView(node=NodeId(name), public_key=b"k" * 32, role="member")
+    world.see()
+    return world
 
 
 @pytest.fixture(params=["memory", "journal"])

@@ -12,10 +12,13 @@ from gateway.engine.effects import (
     Appended,
     CaughtUp,
     CopyChanged,
+    CopyRuns,
     CursorMoved,
     Dismissed,
     Effect,
+    EpochBegan,
     Extended,
+    ForkFound,
     Handed,
     IncidentChanged,
     Invited,
@@ -24,13 +27,15 @@ from gateway.engine.effects import (
     Sent,
     Settled,
     StreamBroken,
+    StreamShown,
     Subscribed,
     Ticketed,
     Told,
 )
 from outbox.chain import Checkpoint, Entry, Head, Page
+from outbox.forks import ForkProof
 from outbox.ids import Epoch, EventId
-from outbox.records import Copy
+from outbox.records import Copy, Identity
 
 EVENT = EventId("evt_" + "0" * 32)
 EPOCH = Epoch("000001-0123456789ab")
@@ -68,6 +73,10 @@ SAMPLES = [
     CopyChanged("x", COPY, PAGE),
     CopyChanged("x", None, None),
     StreamBroken("x", "broken_chain", "what"),
+    EpochBegan(Identity("mesh", "x", EPOCH)),
+    StreamShown("x", Head(EPOCH, 1, b"\xff")),
+    ForkFound(ForkProof(PAGE.checkpoint, PAGE.checkpoint, b"\xff", (b"\xfe",))),
+    CopyRuns("what"),
     IncidentChanged("dead_letter", EVENT, open=True, detail="expired"),
 ]
 

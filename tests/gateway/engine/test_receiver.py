@@ -41,6 +41,7 @@ def test_a_page_is_handled_once_however_often_it_comes(either: Any) -> None:
     head = world.store("b").head()
     assert world.tick("b", page) == []
     world.restart("b")
+    world.tick("b")
     assert world.tick("b", page) == []
     assert world.store("b").head() == head
     assert world.acks("b", event) == ["accepted"]

@@ -13,6 +13,7 @@ from outbox.readership import excerpt, whole
 
 EPOCH = Epoch("000001-0123456789ab")
 LATER = Epoch("000002-0123456789ab")
+ANOTHER = Epoch("000001-ffffffffffff")
 RELAY = NodeId("seed")
 
 
@@ -33,7 +34,9 @@ def test_the_verdicts(world: Any) -> None:
     mute = replace(page, entries=(Stub(entry.seq, entry.header, b"\x00" * 32),))
     assert verdict(world, page) is Verdict.FOLLOWS
     assert verdict(world, page, head) is Verdict.READ_BEFORE
-    assert verdict(world, page, replace(head, epoch=LATER)) is Verdict.FOREIGN_EPOCH
+    assert verdict(world, page, replace(head, epoch=LATER)) is Verdict.READ_BEFORE
+    assert verdict(world, page, replace(head, epoch=ANOTHER)) is Verdict.FOREIGN_EPOCH
+    assert verdict(world, page, replace(head, hash=b"\x01" * 32)) is Verdict.BROKEN
     assert verdict(world, page, replace(head, seq=Seq(0), hash=b"\x01" * 32)) is Verdict.BROKEN
     assert verdict(world, replace(page, entries=())) is Verdict.BROKEN
     assert verdict(world, mute) is Verdict.BROKEN
@@ -43,6 +46,7 @@ def test_a_body_that_was_not_sent_here_is_no_reason_to_stop(world: Any) -> None:
     world.join("c", type(world.store("a"))(replace(world.store("a").identity(), node=NodeId("c"))))
     world.sent("a", "ann", "bob")
     page = world.page("c", "a")
+    world.tick("c")
     (moved,) = (effect for effect in world.tick("c", PageRead("a", excerpt(page, NodeId("c")))))
     assert moved == CursorMoved("a", page.checkpoint.head)
     effects = world.tick("b", PageRead("a", excerpt(page, NodeId("c"))))

@@ -13,6 +13,7 @@ from gateway.clock import Clock
 from gateway.courier.limits import CourierLimits
 from gateway.engine import Engine
 from gateway.engine.inputs import AddAgent, Now, Send
+from gateway.engine.own_stream import OwnStream
 from gateway.engine.policy import MirrorPolicy, Policy
 from gateway.links.errors import SocketClosed
 from gateway.links.link import Link
@@ -112,11 +113,15 @@ class Gateway:
         self.registry: Registry
 
     def start(self) -> None:
+        self.own = OwnStream(self.store.identity().epoch)
+        self.own.answered(NodeId("elsewhere"), 0)
         self.runtime = Runtime(self.store, self._engine, self.mesh.view(), self.clock)
         mirror = self.policy.mirror
         self.local = Local(self.store.identity(), self.runtime, self.store, self.clock, self._key_of, mirror)
         self.registry = Registry(self.local)
-        self.runtime.outlets = GatewayOutlets(_Nothing(), self.registry, _Nothing(), _Nothing())  # type: ignore[arg-type]
+        self.runtime.outlets = GatewayOutlets(
+            _Nothing(), self.registry, _Nothing(), _Nothing(), began=lambda: None
+        )  # type: ignore[arg-type]
         self.see()
 
     def see(self) -> None:
@@ -136,6 +141,7 @@ class Gateway:
             policy=self.policy,
             limits=CourierLimits(),
             desk=_Nothing(),
+            own=self.own,
         )
 
     def link(self, peer: str, wire: Wire, *, dialled: bool = True) -> Link:

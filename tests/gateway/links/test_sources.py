@@ -55,6 +55,17 @@ def test_a_stream_is_read_from_a_seed_until_its_writer_is_there() -> None:
     assert chosen.decide(0) == []
 
 
+def test_a_relay_may_bring_a_later_epoch_from_its_beginning() -> None:
+    chosen = sources(a=3)
+    chosen.opened(1, SEED)
+    chosen.decide(0)
+    chosen.offers(1, [stock(A, 9)], 0)
+    assert not chosen.goes_on_later(1, A)
+    chosen.offers(1, [Stock(A, Epoch("000002-0123456789ab"), 1, 2, b"\x00" * 32)], 0)
+    assert reads(chosen.decide(0)) == [(1, A, True)]
+    assert chosen.goes_on_later(1, A)
+
+
 @pytest.mark.parametrize(
     ("offer", "cursor"),
     [
@@ -62,7 +73,8 @@ def test_a_stream_is_read_from_a_seed_until_its_writer_is_there() -> None:
         (stock(A, 9, first=5), 3),
         (stock(A, 9, first=2), None),
         (stock(A, 2), 3),
-        (Stock(A, Epoch("000002-0123456789ab"), 1, 9, b"\x00" * 32), 3),
+        (Stock(A, Epoch("000002-0123456789ab"), 2, 9, b"\x00" * 32), 3),
+        (Stock(A, Epoch("000000-0123456789ab"), 1, 9, b"\x00" * 32), 3),
         (stock(NodeId("nobody"), 9), 3),
     ],
 )

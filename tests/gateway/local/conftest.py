@@ -31,6 +31,7 @@ from gateway.endpoints.turn_sockets import TurnSockets
 from gateway.engine import Engine
 from gateway.engine.effects import AgentChanged, CursorMoved, Handed, Invited, StreamBroken
 from gateway.engine.inputs import Now, PageRead
+from gateway.engine.own_stream import OwnStream
 from gateway.engine.policy import Policy
 from gateway.home import Home
 from gateway.runtime import Runtime
@@ -92,6 +93,8 @@ class LocalNode:
         self.gatekeeper = Gatekeeper(self._gate(key))
         door = Door(self.gatekeeper, self.clock)
 
+        own = OwnStream(self.identity.epoch)
+
         def make_engine(view: View, now: Now) -> Engine:
             return Engine(
                 self.journal,
@@ -102,6 +105,7 @@ class LocalNode:
                 policy=Policy(),
                 limits=self.limits,
                 desk=door,
+                own=own,
             )
 
         self.runtime = Runtime(self.journal, make_engine, self._view(1), self.clock)

@@ -1,0 +1,201 @@
+"""A node that has forgotten what it sent: proofs, a new epoch, and what is carried over into it."""
+
+from copy import deepcopy
+from typing import Any
+
+from msgspec.structs import replace
+
+from gateway.engine.effects import Appended, CopyRuns, EpochBegan, StreamShown
+from gateway.engine.epochs import COPY_RUNS, STREAM_EPOCH
+from gateway.engine.inputs import StreamKnown
+from gateway.engine.limits import CLAIMS_WAIT_MS, EPOCHS_BEGUN_MAX
+from gateway.engine.own_stream import Reason
+from outbox.chain import Checkpoint, Head, sign_checkpoint
+from outbox.envelope import decode_payload
+from outbox.ids import Epoch, NodeId, Seq, epoch_ordinal, make_epoch
+from outbox.kinds import Kind
+from outbox.recall import StreamEpoch
+from outbox.records import DeliveryState, TurnState
+from stateroom.view import CursorsView, NodeView
+
+A, B = NodeId("a"), NodeId("b")
+S, T = DeliveryState, TurnState
+
+
+# --- showing
+
+
+def test_until_a_peer_has_answered_what_is_appended_is_not_shown(mesh: Any, only: Any) -> None:
+    mesh.come_back("a", mesh.store("a"))
+    before = mesh.store("a").head()
+    mesh.sent("a", "ann", "bob")
+    (page,) = only(mesh.nodes["a"].effects, Appended)[-1:]
+    assert not page.shown
+    assert (mesh.store("a").shown(), mesh.store("a").head().seq) == (before, before.seq + 1)
+    effects = mesh.answer("a", by="b")
+    assert only(effects, StreamShown) == [StreamShown(A, mesh.store("a").head())]
+    assert mesh.store("a").shown() == mesh.store("a").head()
+    mesh.sent("a", "ann", "bob")
+    assert only(mesh.nodes["a"].effects, Appended)[-1].shown
+
+
+def test_with_nobody_else_in_the_mesh_everything_is_shown_at_once(world: Any, only: Any) -> None:
+    world.members[A] = NodeView(node=A, public_key=b"k" * 32, role="member")
+    world.come_back("a", world.store("a"))
+    assert only(world.wake("a"), StreamShown)
+
+
+def test_a_claim_without_proof_holds_an_outbox_back_for_a_while_only(mesh: Any, only: Any) -> None:
+    mesh.cursors[NodeId("b")] = CursorsView(
+        cursors={A: (mesh.epoch_of("a"), Seq(99))}, head=(Epoch(""), Seq(0))
+    )
+    mesh.members[NodeId("c")] = NodeView(node=NodeId("c"), public_key=b"k" * 32, role="member")
+    mesh.see()
+    mesh.come_back("a", mesh.store("a"))
+    mesh.tick("a", StreamKnown(NodeId("c"), None))
+    mesh.sent("a", "ann", "bob")
+    assert not only(mesh.nodes["a"].effects, Appended)[-1].shown
+    start_ms = mesh.mono_ms
+    while not only(mesh.wake("a"), StreamShown):
+        pass
+    assert mesh.mono_ms - start_ms == CLAIMS_WAIT_MS
+    assert mesh.epoch_of("a") == Epoch("000001-0123456789ab"), "a claim alone begins nothing"
+
+
+def test_a_failed_commit_forgets_neither_that_it_may_be_shown_nor_that_an_epoch_is_due(
+    mesh: Any, only: Any
+) -> None:
+    mesh.come_back("a", mesh.store("a"), Reason.RESTORE)
+    before = mesh.epoch_of("a")
+    mesh.tick("a", StreamKnown(B, None), lost=True)
+    assert mesh.epoch_of("a") == before
+    assert only(mesh.wake("a"), EpochBegan)
+    assert epoch_ordinal(mesh.epoch_of("a")) == epoch_ordinal(before) + 1
+    mesh.come_back("b", mesh.store("b"))
+    mesh.tick("b", StreamKnown(A, None), lost=True)
+    assert only(mesh.wake("b"), StreamShown)
+
+
+# --- forgetting what was sent
+
+
+def forget_a_message(mesh: Any) -> Any:
+    """``a`` sends, ``b`` reads, and ``a`` comes back as it was before."""
+    mesh.meet()
+    backup = deepcopy(mesh.store("a"))
+    event = mesh.sent("a", "ann", "bob")
+    mesh.pull("b", "a")
+    mesh.come_back("a", backup)
+    return event
+
+
+def test_a_signed_head_that_is_not_in_the_outbox_begins_a_new_epoch(mesh: Any, only: Any) -> None:
+    forget_a_message(mesh)
+    previous, last = mesh.epoch_of("a"), mesh.store("a").head().seq
+    effects = mesh.answer("a", by="b")
+    (began,) = only(effects, EpochBegan)
+    assert epoch_ordinal(began.identity.epoch) == epoch_ordinal(previous) + 1
+    assert mesh.store("a").identity() == began.identity
+    (said,) = [event for event in mesh.history("a") if event.kind == Kind.SIGNAL][-2:-1]
+    assert decode_payload(said, StreamEpoch) == StreamEpoch(
+        previous=previous, last_known=last, reason=Reason.ROLLBACK
+    )
+    assert (STREAM_EPOCH, began.identity.epoch) in mesh.incidents("a")
+    assert only(effects, StreamShown)
+
+
+def test_readers_go_on_in_the_new_epoch(mesh: Any) -> None:
+    forget_a_message(mesh)
+    mesh.answer("a", by="b")
+    event = mesh.sent("a", "ann", "bob")
+    mesh.meet()
+    assert mesh.store("b").cursor(A) == mesh.store("a").head()
+    assert mesh.delivery("a", event).state is S.ACCEPTED
+    mesh.verify()
+
+
+def test_an_outbox_that_a_peer_knows_as_it_is_goes_on_as_it_was(mesh: Any, only: Any) -> None:
+    mesh.sent("a", "ann", "bob")
+    mesh.meet()
+    mesh.come_back("a", mesh.store("a"))
+    effects = mesh.answer("a", by="b")
+    assert only(effects, StreamShown)
+    assert not only(effects, EpochBegan)
+
+
+def test_what_this_node_has_said_in_the_room_outlives_its_journal(mesh: Any, only: Any) -> None:
+    mesh.meet()
+    backup = deepcopy(mesh.store("a"))
+    mesh.sent("a", "ann", "bob")
+    mesh.publish("a")
+    mesh.come_back("a", backup)
+    mesh.see("a")
+    assert only(mesh.wake("a"), EpochBegan)
+
+
+def test_the_head_in_the_own_record_is_compared_with_the_chain(mesh: Any, only: Any) -> None:
+    mesh.sent("a", "ann", "bob")
+    head = mesh.store("a").head()
+    said = replace(mesh.members[A], outbox_epoch=head.epoch, head_seq=head.seq, head_hash=head.hash.hex())
+    mesh.members[A] = said
+    mesh.see("a")
+    assert not only(mesh.tick("a"), EpochBegan)
+    mesh.members[A] = replace(said, head_hash="00" * 32)
+    mesh.see("a")
+    assert only(mesh.wake("a"), EpochBegan)
+
+
+def test_a_new_epoch_goes_above_all_that_was_heard_of(mesh: Any, only: Any) -> None:
+    mesh.come_back("a", mesh.store("a"))
+    lost = Head(make_epoch(7, b"\x01" * 6), Seq(3), b"h" * 32)
+    shown = sign_checkpoint(mesh.view().mesh, A, lost, mesh.nodes["a"].sign)
+    mesh.tick("a", StreamKnown(B, shown))
+    (began,) = only(mesh.wake("a"), EpochBegan)
+    assert epoch_ordinal(began.identity.epoch) == 8
+
+
+def test_obligations_without_an_answer_are_sent_again_and_taken_once(mesh: Any) -> None:
+    mesh.meet()
+    event = mesh.sent("a", "ann", "bob")
+    backup = deepcopy(mesh.store("a"))
+    mesh.sent("a", "ann", "bob")
+    mesh.pull("b", "a")
+    mesh.come_back("a", backup)
+    mesh.answer("a", by="b")
+    row = mesh.delivery("a", event)
+    assert (row.state, row.attempt) == (S.EMITTED, 2)
+    assert row.seq <= mesh.store("a").head().seq
+    mesh.meet()
+    assert mesh.delivery("a", event).state is S.ACCEPTED
+    assert len(mesh.store("b").ledger(event)) == 1
+
+
+def test_what_nobody_has_seen_is_said_again(mesh: Any) -> None:
+    mesh.meet()
+    backup = deepcopy(mesh.store("b"))
+    mesh.sent("b", "bob", "ann")
+    mesh.pull("a", "b")
+    asked = mesh.sent("a", "ann", "bob")
+    mesh.come_back("b", backup)
+    mesh.pull("b", "a")  # accepted by a node that does not know yet that it has forgotten
+    assert mesh.store("b").shown().seq < mesh.store("b").head().seq
+    mesh.answer("b", by="a")
+    acks = [event for event in mesh.history("b") if event.kind == Kind.ACK and event.corr_id == asked]
+    assert [ack.trace.attempt for ack in acks] == [2], "the first one is not shown to anybody"
+    mesh.meet()
+    assert mesh.delivery("a", asked).state is S.ACCEPTED
+
+
+def test_a_copy_that_never_stops_ends_the_process(mesh: Any, only: Any) -> None:
+    for _ in range(EPOCHS_BEGUN_MAX):
+        stray = Head(make_epoch(epoch_ordinal(mesh.epoch_of("a")), b"\x01" * 6), Seq(1), b"h" * 32)
+        answered = Checkpoint(mesh.view().mesh, A, stray.epoch, stray.seq, stray.hash, b"")
+        mesh.tick("a", StreamKnown(B, answered))
+        assert only(mesh.wake("a"), EpochBegan)
+    last = mesh.epoch_of("a")
+    mesh.tick(
+        "a", StreamKnown(B, Checkpoint(mesh.view().mesh, A, make_epoch(99, b"\x01" * 6), Seq(1), b"h", b""))
+    )
+    assert only(mesh.wake("a"), CopyRuns)
+    assert mesh.epoch_of("a") == last
+    assert (COPY_RUNS, "a") in mesh.incidents("a")

@@ -1,0 +1,167 @@
+"""A node that has forgotten what it did: others are asked, nothing that was ended is done again."""
+
+from copy import deepcopy
+from typing import Any
+
+from gateway.engine.effects import EpochBegan
+from gateway.engine.own_stream import Reason
+from gateway.engine.recall import DUPLICATE_ENGAGEMENT, POSSIBLE_DUPLICATE
+from outbox.ids import NodeId, make_epoch
+from outbox.kinds import Outcome
+from outbox.records import DeliveryState, TurnState
+
+A, B = NodeId("a"), NodeId("b")
+S, T = DeliveryState, TurnState
+
+
+# --- forgetting what was done
+
+
+def restored(mesh: Any, *, ended: bool) -> Any:
+    """``b`` accepts (and ends) a message, and comes back from a backup of before."""
+    mesh.meet()
+    backup = deepcopy(mesh.store("b"))
+    event = mesh.sent("a", "ann", "bob")
+    mesh.pull("b", "a")
+    if ended:
+        mesh.settle("b", "bob", event)
+    mesh.pull("a", "b")
+    mesh.come_back("b", backup, Reason.RESTORE)
+    return event
+
+
+def test_what_was_ended_is_not_done_again(mesh: Any) -> None:
+    event = restored(mesh, ended=True)
+    mesh.answer("b", by="a")
+    mesh.pull("b", "a")
+    assert mesh.row("b", event).state is T.QUEUED
+    assert mesh.listen("b", "bob") == [], "nothing of a is dealt before a has answered"
+    mesh.meet()
+    row = mesh.row("b", event)
+    assert (row.state, row.outcome, row.delivery_count) == (T.DONE, Outcome.OK, 0)
+    assert mesh.store("b").doubts() == {}
+    assert mesh.delivery("a", event).state is S.PROCESSED
+    assert (POSSIBLE_DUPLICATE, event) not in mesh.incidents("b")
+
+
+def test_what_was_accepted_only_is_done_again_and_reported(mesh: Any) -> None:
+    event = restored(mesh, ended=False)
+    assert mesh.delivery("a", event).state is S.ACCEPTED
+    mesh.answer("b", by="a")
+    mesh.meet()
+    (turn,) = mesh.listen("b", "bob")
+    assert turn.event_id == event
+    assert (POSSIBLE_DUPLICATE, event) in mesh.incidents("b")
+    mesh.settle("b", "bob", event, lease_id=turn.lease_id)
+    mesh.advance(60_000)
+    mesh.tick("a")
+    mesh.meet()
+    assert mesh.delivery("a", event).state is S.PROCESSED
+
+
+def test_an_acceptance_that_was_forgotten_is_asked_for_again(mesh: Any) -> None:
+    event = restored(mesh, ended=False)
+    mesh.answer("b", by="a")
+    mesh.pull("a", "b")
+    assert mesh.delivery("a", event).state is S.RETRY_PENDING
+    mesh.meet()
+    mesh.wake("a")
+    mesh.meet()
+    assert mesh.delivery("a", event).state is S.ACCEPTED
+    assert len(mesh.store("b").ledger(event)) == 1
+
+
+def test_a_turn_that_was_open_in_the_backup_waits_for_its_sender(mesh: Any) -> None:
+    event = mesh.sent("a", "ann", "bob")
+    mesh.meet()
+    backup = deepcopy(mesh.store("b"))
+    mesh.settle("b", "bob", event)
+    mesh.meet()
+    mesh.come_back("b", backup, Reason.RESTORE)
+    mesh.answer("b", by="a")
+    assert mesh.listen("b", "bob") == []
+    mesh.meet()
+    assert mesh.row("b", event).state is T.DONE
+    assert mesh.row("b", event).delivery_count == 0
+
+
+def test_a_lease_of_the_backup_is_taken_back(mesh: Any) -> None:
+    event = mesh.sent("a", "ann", "bob")
+    mesh.meet()
+    (turn,) = mesh.listen("b", "bob", session="run-1")
+    backup = deepcopy(mesh.store("b"))
+    mesh.settle("b", "bob", event, lease_id=turn.lease_id)
+    mesh.meet()
+    mesh.come_back("b", backup, Reason.RESTORE)
+    mesh.answer("b", by="a")
+    assert mesh.listen("b", "bob", session="run-1") == [], "the session may not resume it either"
+    mesh.meet()
+    assert mesh.row("b", event).outcome is Outcome.OK
+
+
+def test_doubts_outlive_a_restart_and_time(mesh: Any) -> None:
+    event = restored(mesh, ended=True)
+    mesh.answer("b", by="a")
+    mesh.pull("b", "a")
+    mesh.come_back("b", mesh.store("b"))
+    mesh.answer("b", by="a")
+    assert mesh.listen("b", "bob") == []
+    mesh.advance(3_600_000)
+    mesh.tick("b")
+    assert mesh.row("b", event).state is T.QUEUED
+    assert mesh.row("b", event).delivery_count == 0
+
+
+def test_without_peers_nothing_is_waited_for_and_everything_reported(mesh: Any) -> None:
+    event = mesh.sent("a", "ann", "bob")
+    mesh.meet()
+    mesh.come_back("b", deepcopy(mesh.store("b")), Reason.RESTORE, ask=False)
+    mesh.wake("b")
+    assert mesh.store("b").doubts() == {}
+    assert (POSSIBLE_DUPLICATE, event) in mesh.incidents("b")
+    assert [turn.event_id for turn in mesh.listen("b", "bob")] == [event]
+
+
+def test_local_turns_of_a_backup_are_reported(mesh: Any) -> None:
+    mesh.live("b", "bea")
+    event = mesh.sent("b", "bob", "bea")
+    mesh.meet()
+    mesh.come_back("b", deepcopy(mesh.store("b")), Reason.RESTORE)
+    mesh.answer("b", by="a")
+    assert (POSSIBLE_DUPLICATE, event) in mesh.incidents("b")
+
+
+def test_what_was_done_twice_before_anybody_knew_is_reported(mesh: Any) -> None:
+    """An old copy of the home was put back by hand, and an agent was quicker than the peers."""
+    event = mesh.sent("a", "ann", "bob")
+    mesh.meet()
+    backup = deepcopy(mesh.store("b"))
+    mesh.settle("b", "bob", event)
+    mesh.meet()
+    mesh.come_back("b", backup)
+    (turn,) = mesh.listen("b", "bob")
+    mesh.settle("b", "bob", event, lease_id=turn.lease_id)
+    mesh.answer("b", by="a")
+    mesh.meet()
+    assert (DUPLICATE_ENGAGEMENT, event) in mesh.incidents("b")
+
+
+def test_a_failed_sync_begins_an_epoch_and_doubts_nobody(mesh: Any, only: Any) -> None:
+    event = mesh.sent("a", "ann", "bob")
+    mesh.meet()
+    mesh.come_back("b", mesh.store("b"), Reason.FAILED_SYNC)
+    assert only(mesh.answer("b", by="a"), EpochBegan)
+    assert mesh.store("b").doubts() == {}
+    assert [turn.event_id for turn in mesh.listen("b", "bob")] == [event]
+
+
+def test_an_answer_to_another_epoch_clears_nothing(mesh: Any) -> None:
+    restored(mesh, ended=True)
+    mesh.answer("b", by="a")
+    mesh.pull("a", "b")
+    store = mesh.store("b")
+    store.begin()
+    store.doubt(A, make_epoch(9, b"\x09" * 6))
+    store.commit()
+    mesh.pull("b", "a")
+    assert store.doubts() == {A: make_epoch(9, b"\x09" * 6)}
