@@ -6,7 +6,6 @@ task reads the socket and one writes to it, so that neither waits for the other.
 """
 
 import asyncio
-from typing import Protocol
 
 import structlog
 
@@ -25,6 +24,7 @@ from gateway.links.asking import Asking
 from gateway.links.credit import Allowance, Grants, Window
 from gateway.links.errors import LinkEnded, SocketClosed
 from gateway.links.greeting import agreed_version
+from gateway.links.hub import Hub
 from gateway.links.limits import HAVE_EVERY_S, LINK_STARTS_WITHIN_S
 from gateway.links.local import Local
 from gateway.links.outgoing import Outgoing
@@ -47,7 +47,6 @@ from gateway.wire.frames import (
     Ping,
     Pong,
     Seen,
-    Stock,
     Want,
 )
 from gateway.wire.pages import page_bytes
@@ -61,26 +60,6 @@ log = structlog.get_logger(__name__)
 
 CLOSE_NORMAL = 1000
 CLOSE_POLICY = 1008
-
-
-class Hub(Protocol):
-    """Who decides over all links."""
-
-    def greeted(self, link: "Link") -> None:
-        """The peer is who it should be: its outbox can be read."""
-        ...
-
-    def offered(self, link: "Link", stocks: tuple[Stock, ...]) -> None:
-        """The peer has this. Raises TooManyStreams."""
-        ...
-
-    def readable(self, link: "Link") -> list[Stock]:
-        """What of all that the peer has offered can be read here."""
-        ...
-
-    def caught(self, link: "Link", stream: NodeId, error: MeshError) -> None:
-        """The peer brought what the stream's writer has not written."""
-        ...
 
 
 class Link:
@@ -109,7 +88,7 @@ class Link:
         self._heard_ms = local.clock.mono_ms()
         self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-    async def run(self, hub: Hub) -> None:
+    async def run(self, hub: "Hub[Link]") -> None:
         """Serve and read until the socket closes or somebody breaks a rule; a peer's fault raises nothing."""
         try:
             await self._greet()
@@ -193,7 +172,7 @@ class Link:
 
     # --- what the peer says
 
-    async def _read(self, hub: Hub) -> None:
+    async def _read(self, hub: "Hub[Link]") -> None:
         while True:
             frame = decode(await self._socket.receive(), self.version)
             self._heard_ms = self._local.clock.mono_ms()
@@ -220,7 +199,7 @@ class Link:
                     raise BadFrame("hello comes once")
             self._stirred.set()
 
-    async def _take(self, hub: Hub, frame: Entries) -> None:
+    async def _take(self, hub: "Hub[Link]", frame: Entries) -> None:
         size = page_bytes(frame.page)
         if self.version > 1:
             self._grants.arrived(size)
@@ -245,7 +224,7 @@ class Link:
             raise BadCheckpoint(f"{frame.node} is no member any more")
         check_signature(frame.page.checkpoint, self._local.identity.mesh, frame.node, verify)
 
-    def _on_have(self, hub: Hub, frame: Have) -> None:
+    def _on_have(self, hub: "Hub[Link]", frame: Have) -> None:
         if self.version == 1 and frame.streams[0].node != self.peer:
             raise BadFrame(f"{self.peer} has only its own outbox to offer")
         hub.offered(self, frame.streams)

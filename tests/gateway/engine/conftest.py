@@ -222,9 +222,7 @@ class World:
             version=next(self.versions),
             mesh=MESH,
             nodes=self.members
-            or {
-                name: self.member(name) for name in {**self.nodes, **self.floors} if name not in self.left
-            },
+            or {name: self.member(name) for name in {**self.nodes, **self.floors} if name not in self.left},
             agents=dict(self.owners),
             cursors=dict(self.cursors),
             forks=dict(self.forks),
