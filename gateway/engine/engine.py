@@ -210,11 +210,11 @@ class Engine:
                 epochs.hear(tick, self._own, item)
             case LinkUp():
                 streams.note_heads(tick, item)
-                self._turns.hold_back(tick, self._peers.up(item, tick.store.cursors()))
+                self._turns.withheld.hold_back(tick, self._peers.up(item, tick.store.cursors()))
             case LinkDown():
                 for node in self._peers.down(item.peer):
                     tick.effects.append(CaughtUp(node))
-                    self._turns.go_on(node, tick.now)
+                    self._turns.withheld.go_on(node, tick.now)
 
     def _request(self, tick: Tick, item: Request) -> Answer | None:
         match item:

@@ -79,7 +79,7 @@ def hear(tick: Tick, turns: Turns, arrived: Arrived) -> None:
             _suspect(tick, ref)
     if not said.more:
         tick.store.trust(arrived.source)
-        turns.trust(tick, arrived.source)
+        turns.withheld.trust(tick, arrived.source)
 
 
 def release(tick: Tick, turns: Turns) -> None:
@@ -89,7 +89,7 @@ def release(tick: Tick, turns: Turns) -> None:
             if row.source == source:
                 _suspect(tick, row.event_id)
         tick.store.trust(source)
-        turns.trust(tick, source)
+        turns.withheld.trust(tick, source)
 
 
 def _end(tick: Tick, turns: Turns, row: Received, ended: Ended) -> None:

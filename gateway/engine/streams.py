@@ -123,9 +123,9 @@ def _move(tick: Tick, turns: Turns, node: NodeId, reached: Checkpoint) -> None:
     _flows(tick, node)
     if tick.peers.moved(node, head):
         tick.effects.append(CaughtUp(node))
-        turns.go_on(node, tick.now)
+        turns.withheld.go_on(node, tick.now)
     else:
-        turns.stream_moved(node, tick.now)
+        turns.withheld.stream_moved(node, tick.now)
 
 
 def see_floors(tick: Tick, turns: Turns) -> None:

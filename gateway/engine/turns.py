@@ -4,8 +4,6 @@ The courier deals in memory; every hand-over and every end is written to the led
 transaction.
 """
 
-from collections.abc import Mapping
-
 from msgspec.structs import replace
 
 from gateway.courier.courier import Courier
@@ -17,12 +15,12 @@ from gateway.engine.fullness import Fullness
 from gateway.engine.held import Held
 from gateway.engine.inputs import Now, Subscribe
 from gateway.engine.limits import HANDS_MAX, PRIORITY_NORMAL
-from gateway.engine.parked import Parked
 from gateway.engine.tick import Tick
 from gateway.engine.turnkey import parse_turn_key, turn_key
+from gateway.engine.withheld import Withheld
 from gateway.routing import Standing, inbox_stream, standing
 from outbox.envelope import Event, decode_event
-from outbox.ids import AgentId, Epoch, EventId, NodeId
+from outbox.ids import AgentId, EventId, NodeId
 from outbox.kinds import RULES, Kind, Outcome
 from outbox.records import Received, Share, TurnState
 from outbox.store import Store
@@ -35,7 +33,7 @@ class Turns:
     """The open turns of one gateway. Rebuilt from the store at start and after a failed transaction.
 
     A turn has its item in the courier, or stands in ``held``; its deadlines are of the wall clock. What
-    nobody has been handed yet is ``parked`` in the courier while its stream is behind.
+    nobody has been handed yet is ``withheld`` in the courier while its stream is behind.
     """
 
     def __init__(self, courier: Courier, lease_ms: int, hold_ms: int) -> None:
@@ -44,19 +42,17 @@ class Turns:
         self._hold_ms = hold_ms
         self._readers: dict[str, AgentId] = {}
         self._held = Held()
-        self._parked = Parked()
+        self.withheld = Withheld(courier)
         self._fullness = Fullness(())
-        self._doubted: Mapping[NodeId, Epoch] = {}
-        """Nodes that have yet to say what of theirs was dealt with here before: nothing of it is dealt."""
         self._deadlines = Timers()
 
     def load(self, store: Store, now: Now) -> None:
         """Queue again what is unacknowledged; a lease that was live goes on for its session."""
         self._fullness = Fullness(store.incidents(open_only=True))
-        self._doubted = store.doubts()
+        self.withheld.load(store)
         for row in store.open_turns():
             self._admit(row, decode_event(row.body), now)
-            self._park_if_doubted(row, now)
+            self.withheld.admit(row, now)
 
     # --- inboxes
 
@@ -94,8 +90,8 @@ class Turns:
     def take(self, tick: Tick, row: Received, event: Event) -> None:
         """A row that was just accepted becomes a turn, or waits for its sender's owner to be known."""
         self._admit(row, event, tick.now)
-        if row.state is TurnState.QUEUED and self._waits(tick, row.source):
-            self._park(row, tick.now)
+        if row.state is TurnState.QUEUED:
+            self.withheld.take(tick, row)
 
     def turn_away(self, tick: Tick, row: Received, why: str) -> None:
         """One of several recipients cannot have it."""
@@ -129,54 +125,17 @@ class Turns:
         else:
             self._courier.readmit(stream, item, now.mono_ms)
 
-    def hold_back(self, tick: Tick, sources: set[NodeId]) -> None:
-        """These streams have more to tell: what nobody was handed yet waits until it is read."""
-        for row in tick.store.open_turns() if sources else ():
-            if row.source in sources and row.state is TurnState.QUEUED and row.engaged_at_ms is None:
-                self._park(row, tick.now)
-
-    def stream_moved(self, source: NodeId, now: Now) -> None:
-        """A stream goes on, and is not yet where it was advertised to be."""
-        self._parked.moved(source, now.mono_ms)
-
-    def go_on(self, source: NodeId, now: Now) -> None:
-        """All that can be had of a stream was read: deal what waited for it, unless it is doubted."""
-        if source in self._doubted:
-            return
-        for stream, item in self._parked.release(source):
-            self._courier.let_go(stream, item, now.mono_ms)
-
     def doubt(self, tick: Tick, *, take_back: bool) -> None:
-        """Deal nothing more of nodes that have to say what was dealt with; with ``take_back`` end leases
-        too."""
-        self._doubted = tick.store.doubts()
-        for row in tick.store.open_turns():
-            if row.source in self._doubted:
-                if take_back and row.lease_id is not None:
-                    self.give_back(tick, row, row.lease_id, 0)
-                self._park(row, tick.now)
-
-    def trust(self, tick: Tick, source: NodeId) -> None:
-        """A node has said it: what is still open is dealt."""
-        self._doubted = tick.store.doubts()
-        if not tick.peers.is_behind(source):
-            self.go_on(source, tick.now)
+        """Deal nothing more of nodes that are doubted; with ``take_back`` leases on theirs end too."""
+        doubted = tick.store.doubts()
+        for row in tick.store.open_turns() if take_back else ():
+            if row.source in doubted and row.lease_id is not None:
+                self.give_back(tick, row, row.lease_id, 0)
+        self.withheld.doubt(tick)
 
     def end_as_before(self, tick: Tick, row: Received, outcome: Outcome, error: str | None) -> None:
         """A turn that nobody holds was ended before this node forgot it: say so again, and do not deal it."""
         self._end(tick, row, outcome, error)
-
-    def _waits(self, tick: Tick, source: NodeId) -> bool:
-        return tick.peers.is_behind(source) or source in self._doubted
-
-    def _park_if_doubted(self, row: Received, now: Now) -> None:
-        if row.state is TurnState.QUEUED and row.source in self._doubted:
-            self._park(row, now)
-
-    def _park(self, row: Received, now: Now) -> None:
-        key, stream = turn_key(row), inbox_stream(row.to_agent)
-        if self._courier.withhold(stream, key):
-            self._parked.add(row.source, (stream, key), now.mono_ms)
 
     @property
     def holding(self) -> bool:
@@ -208,8 +167,7 @@ class Turns:
         tick.store.put_received(replace(row, state=TurnState.QUEUED))
         item = Item(key, row.priority)
         self._courier.readmit(inbox_stream(row.to_agent), item, tick.now.mono_ms)
-        if self._waits(tick, row.source):
-            self._park(row, tick.now)
+        self.withheld.take(tick, row)
 
     def cancel(self, tick: Tick, source: NodeId, event: EventId) -> None:
         """The sender gave up: what nobody holds yet is not engaged any more."""
@@ -277,14 +235,13 @@ class Turns:
     def deal(self, tick: Tick) -> None:
         """Expire what is too old, then hand over what subscribers have credit for."""
         self._expire(tick)
-        for source in self._parked.due(tick.now.mono_ms):
-            self.go_on(source, tick.now)
+        self.withheld.let_go_late(tick.now)
         while not self._pump(tick):
             pass  # an expired turn was dealt and has given its credit back
 
     def next_wake_ms(self, now: Now) -> int | None:
         """When time alone will change something, on the monotonic clock."""
-        wakes = [self._courier.next_deadline_ms(), self._parked.next_ms()]
+        wakes = [self._courier.next_deadline_ms(), self.withheld.next_ms()]
         deadline_ms = self._deadlines.next_ms()
         if deadline_ms is not None:
             wakes.append(now.mono_ms + max(0, deadline_ms - now.wall_ms))
@@ -345,7 +302,7 @@ class Turns:
     def _end(self, tick: Tick, row: Received, outcome: Outcome, error: str | None) -> None:
         key, stream = turn_key(row), inbox_stream(row.to_agent)
         self._held.drop(key)
-        self._parked.drop((stream, key))
+        self.withheld.drop(row)
         self._courier.discard(stream, key)
         for what in (_EXPIRES, _HOLD_ENDS):
             self._deadlines.cancel((what, key))

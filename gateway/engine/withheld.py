@@ -1,0 +1,88 @@
+"""Turns that nobody is dealt yet, although they are accepted: what is known of their stream may not be all.
+
+A stream that is *behind* its advertised head may still take back what it brought; a node that is *doubted*
+has yet to say what of its events was dealt with here before this node forgot it. The first ends with time,
+the second only with the answer, or when an operator says that none will come."""
+
+from collections.abc import Mapping
+
+from gateway.courier.courier import Courier
+from gateway.engine.inputs import Now
+from gateway.engine.parked import Parked
+from gateway.engine.tick import Tick
+from gateway.engine.turnkey import turn_key
+from gateway.routing import inbox_stream
+from outbox.ids import Epoch, NodeId
+from outbox.records import Received, TurnState
+from outbox.store import Store
+
+
+class Withheld:
+    """What waits in the courier, by the node that it came from."""
+
+    def __init__(self, courier: Courier) -> None:
+        self._courier = courier
+        self._parked = Parked()
+        self._doubted: Mapping[NodeId, Epoch] = {}
+
+    def load(self, store: Store) -> None:
+        """Who is doubted outlives the process."""
+        self._doubted = store.doubts()
+
+    def admit(self, row: Received, now: Now) -> None:
+        """A turn that is queued again after a start waits while its source is doubted."""
+        if row.state is TurnState.QUEUED and row.source in self._doubted:
+            self._park(row, now)
+
+    def take(self, tick: Tick, row: Received) -> None:
+        """A turn that was just queued waits while its source is behind or doubted."""
+        if tick.peers.is_behind(row.source) or row.source in self._doubted:
+            self._park(row, tick.now)
+
+    def hold_back(self, tick: Tick, sources: set[NodeId]) -> None:
+        """These streams have more to tell: what nobody was handed yet waits until it is read."""
+        for row in tick.store.open_turns() if sources else ():
+            if row.source in sources and row.state is TurnState.QUEUED and row.engaged_at_ms is None:
+                self._park(row, tick.now)
+
+    def stream_moved(self, source: NodeId, now: Now) -> None:
+        """A stream goes on, and is not yet where it was advertised to be."""
+        self._parked.moved(source, now.mono_ms)
+
+    def go_on(self, source: NodeId, now: Now) -> None:
+        """All that can be had of a stream was read: deal what waited for it, unless it is doubted."""
+        if source in self._doubted:
+            return
+        for stream, item in self._parked.release(source):
+            self._courier.let_go(stream, item, now.mono_ms)
+
+    def doubt(self, tick: Tick) -> None:
+        """Deal nothing more of nodes that have to say what was dealt with."""
+        self._doubted = tick.store.doubts()
+        for row in tick.store.open_turns():
+            if row.source in self._doubted:
+                self._park(row, tick.now)
+
+    def trust(self, tick: Tick, source: NodeId) -> None:
+        """A node has said it: what is still open is dealt."""
+        self._doubted = tick.store.doubts()
+        if not tick.peers.is_behind(source):
+            self.go_on(source, tick.now)
+
+    def drop(self, row: Received) -> None:
+        """It waits no longer; one that does not wait is fine."""
+        self._parked.drop((inbox_stream(row.to_agent), turn_key(row)))
+
+    def let_go_late(self, now: Now) -> None:
+        """Deal what has waited for long enough."""
+        for source in self._parked.due(now.mono_ms):
+            self.go_on(source, now)
+
+    def next_ms(self) -> int | None:
+        """When the next one will have."""
+        return self._parked.next_ms()
+
+    def _park(self, row: Received, now: Now) -> None:
+        key, stream = turn_key(row), inbox_stream(row.to_agent)
+        if self._courier.withhold(stream, key):
+            self._parked.add(row.source, (stream, key), now.mono_ms)
