@@ -62,5 +62,6 @@ def _blame(mesh: SimMesh, name: NodeId, disk: Disk) -> Iterator[Finding]:
         if incident.kind == RELAY_TAMPERED and incident.subject != mesh.topology.lying:
             why = f"{incident.subject} for a liar: {incident.detail}"
             yield Finding(Promise.LIARS_ARE_REFUSED, f"{name} takes the honest {why}")
-        if incident.kind == STALLED and incident.closed_at_ms is None:
+        honest = incident.subject in mesh.homes  # what a liar advertised and never wrote does not come
+        if incident.kind == STALLED and honest and incident.closed_at_ms is None:
             yield Finding(Promise.EVERY_SEND_ENDS, f"{name} keeps {STALLED} of {incident.subject} open")
