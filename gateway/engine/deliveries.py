@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from gateway.engine.acks import cut
 from gateway.engine.attempts import scheduled
-from gateway.engine.letters import NEVER_ACCEPTED, NOT_PROCESSED, bury
+from gateway.engine.letters import NEVER_ACCEPTED, NOT_PROCESSED, about, bury
 from gateway.engine.limits import DUE_MAX
 from gateway.engine.tick import Tick
 from outbox.delivery import Input, is_final, is_for_several, settled, step
@@ -49,7 +49,7 @@ def on_reply(tick: Tick, source: NodeId, reply: Event) -> None:
     if row is None or not (is_for_several(row) or row.to_agent == reply.source_agent_id):
         return
     _note_late(tick, row, "a reply came")
-    tick.close_incident(TURN_FAILED, row.event_id)
+    tick.close_incident(TURN_FAILED, about(row))
     answered = replace(row, replied_at_ms=row.replied_at_ms or tick.now.wall_ms, via=tick.via)
     advance(tick, answered, Input.REPLY)
     _report_duplicate(tick, answered)
@@ -80,7 +80,7 @@ def _on_processed(tick: Tick, row: Delivery, ack: Ack) -> None:
     if ack.outcome is Outcome.OK:
         _note_late(tick, row, "its turn was done")
     elif row.dead_at_ms is None and row.state is not DeliveryState.SUPERSEDED:
-        tick.open_incident(TURN_FAILED, row.event_id, answered.error or "")
+        tick.open_incident(TURN_FAILED, about(row), answered.error or "")
     advance(tick, answered, Input.ACK_PROCESSED)
     _report_duplicate(tick, answered)
 
@@ -103,7 +103,7 @@ def _was_engaged(row: Delivery) -> bool:
 def _note_late(tick: Tick, row: Delivery, what: str) -> None:
     """Given up here, done there: recorded in the row, and somebody should look."""
     if row.dead_at_ms is not None:
-        tick.open_incident(ANSWERED_AFTER_DEAD, row.event_id, what)
+        tick.open_incident(ANSWERED_AFTER_DEAD, about(row), what)
 
 
 def advance(tick: Tick, row: Delivery, heard: Input) -> None:
@@ -114,12 +114,12 @@ def advance(tick: Tick, row: Delivery, heard: Input) -> None:
         return
     match state:
         case DeliveryState.ACCEPTED:
-            tick.close_incident(NEVER_ACCEPTED, row.event_id)
+            tick.close_incident(NEVER_ACCEPTED, about(row))
             sla_at_ms = tick.now.wall_ms + tick.policy.sla_process_ms
             row = replace(row, error=None, next_at_ms=None if settled(Kind(row.kind), state) else sla_at_ms)
         case DeliveryState.PROCESSED | DeliveryState.REPLIED:
-            tick.close_incident(NEVER_ACCEPTED, row.event_id)
-            tick.close_incident(NOT_PROCESSED, row.event_id)
+            tick.close_incident(NEVER_ACCEPTED, about(row))
+            tick.close_incident(NOT_PROCESSED, about(row))
             row = replace(row, next_at_ms=None)
         case DeliveryState.RETRY_PENDING:
             row = scheduled(tick, row)

@@ -4,7 +4,7 @@ import msgspec
 from msgspec.structs import replace
 
 from gateway.engine.tick import Tick
-from outbox.delivery import Input, step
+from outbox.delivery import Input, is_for_several, step
 from outbox.envelope import DeadLetter, Event, encode_payload
 from outbox.ids import EventId
 from outbox.kinds import Kind
@@ -15,15 +15,20 @@ NOT_PROCESSED = "accepted_not_processed"
 DEAD = "dead_letter"
 
 
+def about(row: Delivery) -> str:
+    """The subject of incidents about an obligation: its event, and which node of several."""
+    return f"{row.event_id}@{row.node}" if is_for_several(row) else row.event_id
+
+
 def bury(tick: Tick, row: Delivery, why: Input, reason: str) -> None:
     """Give up, where everybody can see it."""
     assert step(row.state, why) is DeliveryState.DEAD_LETTER, f"{row.state} does not end by {why}"
     letter = DeadLetter(ref=row.event_id, reason=reason, attempts=row.tries, last_error=row.error)
     event = notice(tick, Kind.DEAD_LETTER, encode_payload(letter), row.event_id)
     tick.emit(event, (row.node,) if row.node else ())
-    tick.close_incident(NEVER_ACCEPTED, row.event_id)
-    tick.close_incident(NOT_PROCESSED, row.event_id)
-    tick.open_incident(DEAD, row.event_id, reason)
+    tick.close_incident(NEVER_ACCEPTED, about(row))
+    tick.close_incident(NOT_PROCESSED, about(row))
+    tick.open_incident(DEAD, about(row), reason)
     tick.store.put_delivery(
         replace(
             row,

@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from gateway.engine.deadletters import Dismiss, Redrive
 from gateway.engine.effects import Dismissed, Sent
-from gateway.engine.letters import DEAD
+from gateway.engine.letters import DEAD, about
 from gateway.engine.limits import DISMISSED_MAX
 from gateway.engine.obligations import owe
 from gateway.engine.residents import Residents
@@ -54,7 +54,7 @@ def redrive(tick: Tick, residents: Residents, request: Redrive) -> Sent:
     rows = owe(tick, event, dead[0].to_agent, nodes)
     for row in dead:
         tick.store.put_delivery(replace(row, redriven_as=event_id, dismissed_at_ms=tick.now.wall_ms))
-    tick.close_incident(DEAD, request.event_id)
+        tick.close_incident(DEAD, about(row))
     return sent_of(request.req, rows, duplicate=False)
 
 
@@ -70,7 +70,7 @@ def dismiss(tick: Tick, request: Dismiss) -> Dismissed:
         rows = [row for row in found if (row.dead_at_ms or 0) < request.before_ms]
     for row in rows:
         tick.store.put_delivery(replace(row, dismissed_at_ms=row.dismissed_at_ms or tick.now.wall_ms))
-        tick.close_incident(DEAD, row.event_id)
+        tick.close_incident(DEAD, about(row))
     return Dismissed(request.req, len(rows))
 
 

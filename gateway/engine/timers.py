@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from gateway.engine.attempts import retry
 from gateway.engine.deliveries import advance
-from gateway.engine.letters import NEVER_ACCEPTED, NOT_PROCESSED, bury, notice
+from gateway.engine.letters import NEVER_ACCEPTED, NOT_PROCESSED, about, bury, notice
 from gateway.engine.limits import DUE_MAX
 from gateway.engine.tick import Tick
 from outbox.delivery import Input
@@ -67,7 +67,7 @@ def _unaccepted(tick: Tick, row: Delivery) -> None:
 
 def _check_sla(tick: Tick, row: Delivery) -> None:
     if tick.now.wall_ms >= _sla_ms(tick, row):
-        tick.open_incident(NEVER_ACCEPTED, row.event_id, f"{row.to_agent} at {row.node}")
+        tick.open_incident(NEVER_ACCEPTED, about(row), f"{row.to_agent} at {row.node}")
 
 
 def _sla_ms(tick: Tick, row: Delivery) -> int:
@@ -81,8 +81,8 @@ def _overdue(tick: Tick, row: Delivery) -> None:
         bury(tick, row, Input.EXPIRED, "silence")
         return
     assert row.node is not None
-    if tick.store.incident(NOT_PROCESSED, row.event_id) is None:
+    if tick.store.incident(NOT_PROCESSED, about(row)) is None:
         signal = Signal(signal="status_request", ref=row.event_id)
         tick.emit(notice(tick, Kind.SIGNAL, encode_payload(signal), row.event_id), (row.node,))
-    tick.open_incident(NOT_PROCESSED, row.event_id, f"{row.to_agent} at {row.node}")
+    tick.open_incident(NOT_PROCESSED, about(row), f"{row.to_agent} at {row.node}")
     tick.store.put_delivery(replace(row, next_at_ms=give_up_ms))

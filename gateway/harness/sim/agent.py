@@ -36,7 +36,7 @@ class Outgoing(msgspec.Struct, frozen=True):
     """A message that an agent wants to send."""
 
     key: str
-    to: AgentId
+    to: str
     priority: int
     expires_in_ms: int | None
 
@@ -200,7 +200,7 @@ class SimAgent:
 
     async def _ask(self, gateway: SimGateway, request: Request) -> bool:
         if isinstance(request, Nack):
-            self._witness.returned(gateway.name, request.event_id)
+            self._witness.returned(gateway.name, self.name, request.event_id)
         try:
             answer = await gateway.runtime.ask(request)
         except (Busy, Denied):

@@ -2,20 +2,22 @@
 
 from collections.abc import Iterator, Sequence
 
+from gateway.engine.acks import combined
 from gateway.engine.deliveries import DUPLICATE
-from gateway.engine.letters import DEAD, NEVER_ACCEPTED, NOT_PROCESSED
+from gateway.engine.letters import DEAD, NEVER_ACCEPTED, NOT_PROCESSED, about
 from gateway.harness.sim.disk import Disk
 from gateway.harness.sim.findings import Finding, Promise
 from gateway.harness.sim.forgetting import forgotten, missed
 from gateway.harness.sim.liar import STOLEN, STRANGER, Liar
 from gateway.harness.sim.mesh import SimMesh
 from gateway.harness.sim.outbox import OutboxRead, read_outbox
-from outbox.delivery import settled
+from gateway.harness.sim.plan import Fault
+from outbox.delivery import is_for_several, settled
 from outbox.envelope import Event
 from outbox.errors import PeerError
-from outbox.ids import NodeId
+from outbox.ids import AgentId, NodeId
 from outbox.kinds import RULES, Kind, Outcome
-from outbox.records import Delivery, DeliveryState, Received, TurnState
+from outbox.records import Delivery, DeliveryState, Received, Share, TurnState
 from outbox.verification import verify_outbox
 
 _ALL = 1_000_000
@@ -58,6 +60,7 @@ def judge(mesh: SimMesh, liars: Sequence[Liar]) -> Iterator[Finding]:
         yield from forgotten(mesh, name, outboxes[name])
         yield from _lies(name, home.disk, liars)
     yield from _engaged_once(mesh)
+    yield from _reached(mesh)
 
 
 def _chain(mesh: SimMesh, name: NodeId, disk: Disk) -> Iterator[Finding]:
@@ -99,8 +102,8 @@ def _deliveries(mesh: SimMesh, name: NodeId, disk: Disk, outbox: OutboxRead) -> 
         if row.state is DeliveryState.DEAD_LETTER:
             yield from _dead(name, disk, row, outbox)
         if row.state is not DeliveryState.SUPERSEDED and row.node is not None:
-            there = mesh.homes[row.node].disk.ever_received(name, row.event_id, row.to_agent)
-            yield from _agreement(name, row, there)
+            turns = mesh.homes[row.node].disk.ever_turns(name, row.event_id)
+            yield from _agreement(name, row, combined(turns) if turns else None)
     missing = [event for event in outbox.owed if not disk.ever_owed(event)]
     for event in missing:
         yield Finding(Promise.EVERY_SEND_ENDS, f"nobody at {name} waits for the end of {event}")
@@ -109,7 +112,7 @@ def _deliveries(mesh: SimMesh, name: NodeId, disk: Disk, outbox: OutboxRead) -> 
 def _dead(name: NodeId, disk: Disk, row: Delivery, outbox: OutboxRead) -> Iterator[Finding]:
     if row.event_id not in outbox.letters:
         yield Finding(Promise.EVERY_SEND_ENDS, f"{row.event_id} is dead and {name} wrote no dead letter")
-    incident = disk.incident(DEAD, row.event_id)
+    incident = disk.incident(DEAD, about(row))
     if incident is None or incident.closed_at_ms is not None:
         yield Finding(Promise.EVERY_SEND_ENDS, f"{row.event_id} is dead at {name} without an incident")
     if row.error in {"unknown_source", "foreign_agent"}:
@@ -139,7 +142,7 @@ def _incidents(name: NodeId, disk: Disk) -> Iterator[Finding]:
     for incident in disk.incidents(open_only=True):
         if incident.kind in {NEVER_ACCEPTED, NOT_PROCESSED}:
             row = next(
-                (row for row in disk.deliveries(_STATES, _ALL) if row.event_id == incident.subject), None
+                (row for row in disk.deliveries(_STATES, _ALL) if about(row) == incident.subject), None
             )
             if row is None or settled(Kind(row.kind), row.state):
                 yield Finding(
@@ -199,12 +202,31 @@ def _handled(disk: Disk, own: OutboxRead, source: NodeId, event: Event) -> bool:
     return bool(disk.ever_turns(source, event.event_id)) or (source, event.event_id) in own.refused
 
 
+def _reached(mesh: SimMesh) -> Iterator[Finding]:
+    """What is for several has a turn for each agent that it means, where nobody comes or goes."""
+    if {Fault.REMOVAL, Fault.RETENTION} & set(mesh.plan.faults):
+        return
+    for source, home in mesh.homes.items():
+        for row in home.disk.deliveries(_STATES, _ALL):
+            if not is_for_several(row) or row.accepted_at_ms is None or row.node is None:
+                continue
+            taken = {turn.to_agent for turn in mesh.homes[row.node].disk.turns_of(source, row.event_id)}
+            meant = {agent.name for agent in mesh.agents[row.node]} - {row.from_agent}
+            if row.to_agent != "*":
+                meant &= {AgentId(name) for name in row.to_agent.split(",")}
+            if taken < meant:
+                what = f"{row.event_id} did not reach {sorted(meant - taken)} of {row.node}"
+                yield Finding(Promise.EVERY_SEND_ENDS, what)
+
+
 def _engaged_once(mesh: SimMesh) -> Iterator[Finding]:
     engaged: dict[tuple[NodeId, str], NodeId] = {}
     for name, home in mesh.homes.items():
         for agent in mesh.agents[name]:
             for row in home.disk.inbox(agent.name, done=True, limit=_ALL):
                 key = (row.source, row.event_id)
+                if row.share is not Share.SOLE:
+                    continue  # it is for the agents of several nodes
                 if row.delivery_count and (other := engaged.setdefault(key, name)) != name:
                     known = mesh.homes[row.source].disk.incident(DUPLICATE, row.event_id)
                     if known is None:

@@ -59,6 +59,8 @@ class Fault(StrEnum):
     """Some nodes speak the frames of the version before."""
     RETENTION = "retention"
     """Outboxes keep little, and in some worlds readers are taken for dead after minutes."""
+    SEVERAL = "several"
+    """Some messages are for everybody, or for two or three agents."""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):

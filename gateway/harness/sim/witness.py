@@ -16,7 +16,7 @@ from gateway.harness.sim.wire import WireEnd
 from gateway.wire.codec import decode
 from gateway.wire.frames import Bye, Entries, Seen
 from outbox.chain import Entry, Head
-from outbox.envelope import Ack, Event, decode_event, decode_header, decode_payload
+from outbox.envelope import Ack, Event, Header, decode_event, decode_header, decode_payload
 from outbox.ids import AgentId, EventId, NodeId
 from outbox.kinds import AckStatus, Kind
 from outbox.readership import names
@@ -80,7 +80,7 @@ class Witness:
         self.handed_count += 1
         again = " again" if turn.resumed else ""
         self._chronicle.note(node, "handed", f"{agent} {turn.event_id} #{turn.delivery_count}{again}")
-        key = (node, turn.event_id)
+        key = (f"{node}/{agent}", turn.event_id)
         row = self._disks[node].received(
             decode_event(turn.body).source_node_id, turn.event_id, AgentId(agent)
         )
@@ -104,14 +104,14 @@ class Witness:
         if not turn.resumed and since_us is not None and now_us - since_us < self._lease_us - _LEASE_SLACK_US:
             self.find(Promise.ENGAGED_ONCE, f"{key[0]} dealt {turn.event_id} again while its lease was live")
 
-    def returned(self, node: str, event: str) -> None:
+    def returned(self, node: str, agent: str, event: str) -> None:
         """An agent gave its turn back."""
-        self._leased_us.pop((node, event), None)
+        self._leased_us.pop((f"{node}/{agent}", event), None)
 
     def ended(self, node: str, agent: str, event: str) -> None:
         """An agent was told that its turn has ended."""
         self._chronicle.note(node, "ended", f"{agent} {event}")
-        self.settled.add((node, event))
+        self.settled.add((f"{node}/{agent}", event))
         rows = self._disks[node].ledger(EventId(event))
         if not any(row.to_agent == agent and row.state is TurnState.DONE for row in rows):
             self.find(Promise.ENGAGED_ONCE, f"{node} said {event} has ended and did not write it")
@@ -164,7 +164,7 @@ class Witness:
         header, event = decode_header(entry.header), decode_event(entry.body)
         self._chronicle.note(node, "shows", f"{event.kind} {event.event_id} {event.corr_id or ''}")
         if event.trace.attempt > 1 and event.source_agent_id is not None:
-            self._attempt(node, disk, event)
+            self._attempt(node, disk, event, header)
         if event.kind != Kind.ACK:
             return
         ack = decode_payload(event, Ack)
@@ -173,19 +173,18 @@ class Witness:
         if ack.status is AckStatus.ACCEPTED and not any(names(header, row.source) for row in rows):
             self.find(Promise.ACCEPTED_IS_DURABLE, f"{node} showed an ACK of {ack.ref} without its row")
 
-    def _attempt(self, node: str, disk: Disk, event: Event) -> None:
+    def _attempt(self, node: str, disk: Disk, event: Event, header: Header) -> None:
         """A new attempt needs proof that the one before was read: silence burns none."""
         for entry in disk.events_about(event.event_id):
-            before = decode_event(entry.body)
-            route = before.trace.route_decision
-            if before.event_id != event.event_id or before.trace.attempt != event.trace.attempt - 1:
+            before = decode_header(entry.header)
+            if before.event_id != event.event_id or before.attempt >= event.trace.attempt:
                 continue
-            assert route is not None, "what has no owner is a dead letter at once"
-            reader = self._disks[route.owner_node_id]
-            cursor = disk.head() if route.owner_node_id == node else reader.cursor(NodeId(node))
-            if cursor is None or cursor.seq < entry.seq:
-                burnt = f"{node} burnt attempt {before.trace.attempt} of {event.event_id}"
-                self.find(Promise.EVERY_SEND_ENDS, f"{burnt}, which {route.owner_node_id} had not read")
+            for reader in before.to:
+                lost = event.to_agent_id is not None or names(header, NodeId(reader))
+                cursor = disk.head() if reader == node else self._disks[reader].cursor(NodeId(node))
+                if lost and (cursor is None or cursor.seq < entry.seq):
+                    burnt = f"{node} burnt attempt {before.attempt} of {event.event_id}"
+                    self.find(Promise.EVERY_SEND_ENDS, f"{burnt}, which {reader} had not read")
 
     def _seen(self, node: str, frame: Seen) -> None:
         cursor = self._disks[node].cursor(frame.node)

@@ -118,15 +118,16 @@ class World:
         self._look()
 
     def _talk(self) -> None:
-        dice = Dice(self.plan.seed, "messages")
+        dice, crowd = Dice(self.plan.seed, "messages"), Dice(self.plan.seed, "several")
         everybody = [agent for agents in self.mesh.agents.values() for agent in agents]
         for number in range(self.plan.messages):
             sender = dice.among(everybody)
             reader = dice.among([agent for agent in everybody if agent is not sender])
             short = dice.chance(0.3) and Fault.SHORT_LIFE in self.plan.faults
-            message = Outgoing(
-                f"m{number}", reader.name, dice.between(0, 4), dice.among(_SHORT_MS) if short else None
-            )
+            to: str = reader.name
+            if Fault.SEVERAL in self.plan.faults and crowd.chance(0.3):
+                to = "*" if crowd.chance(0.5) else ",".join(crowd.among(everybody).name for _ in range(3))
+            message = Outgoing(f"m{number}", to, dice.between(0, 4), dice.among(_SHORT_MS) if short else None)
             at_s = 5 + dice.fraction() * (self.plan.minutes * 60 - 10)
             self.loop.call_later(at_s, sender.want, message)
 
@@ -182,7 +183,7 @@ class World:
         return [
             self._victim(event, NodeId(node), reader, sent.agent)
             for event, (node, sent) in told
-            if (reader := sent.node) is not None
+            if (reader := sent.node) is not None and not sent.nodes
         ]
 
     def _victim(self, event: EventId, sender: NodeId, reader: NodeId, agent: AgentId) -> Victim:
