@@ -65,6 +65,7 @@ from gateway.engine.peers import Peers
 from gateway.engine.policy import Policy
 from gateway.engine.residents import Residents
 from gateway.engine.retention import Retainer
+from gateway.engine.steadyclock import SteadyClock, newest_ms
 from gateway.engine.tick import Entropy, Tick
 from gateway.engine.turns import Turns
 from outbox.chain import Sign
@@ -106,6 +107,8 @@ class Engine:
         self._policy = policy
         self._desk = desk
         self._identity = store.identity()
+        self._clock = SteadyClock(newest_ms(store), now)
+        now = self._clock.read(now)
         self._turns = Turns(Courier(limits), limits.lease_ms, policy.hold_ms)
         self._residents = Residents(store.agents())
         for agent in self._residents.names():
@@ -127,7 +130,9 @@ class Engine:
 
         Raises WorldError branches from the store. Whatever is wrong with an input becomes its Refused.
         """
+        machine_ms, now = now.wall_ms, self._clock.read(now)
         tick = Tick(now, self._store, self._view, self._identity, self._policy, self._entropy, self._peers)
+        tick.machine_ms = machine_ms
         tick.absences, tick.pace = self._absences, self._pace
         self._begin_epoch(tick)
         self._judge_held(tick)
@@ -145,6 +150,7 @@ class Engine:
 
     def next_wake_ms(self, now: Now) -> int | None:
         """When a tick without inputs will have something to do, on the monotonic clock."""
+        now = self._clock.peek(now)
         delivery_ms = self._store.next_delivery_ms()
         wakes = [self._turns.next_wake_ms(now), self._absences.next_ms()]
         if self._view_is_new and self._turns.holding:

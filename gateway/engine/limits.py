@@ -29,6 +29,10 @@ PRIORITY_NORMAL = 2
 PACES_MAX = 10_000
 """Pairs of agents, or threads, whose pace is remembered; the quietest are forgotten first."""
 
+LEAD_MS_MAX = 24 * 3_600_000
+"""A wall clock that was set back by at most so much is followed by running slower. By more: it was wrong
+before, and what is written must not be dated far into the future for weeks."""
+
 ERROR_CHARS_MAX = 500
 """Of an error that an agent or a peer gives: it goes into ACKs, dead letters, incidents and tables."""
 

@@ -71,6 +71,8 @@ class Tick:
     policy: Policy
     entropy: Entropy
     peers: Peers = field(default_factory=Peers)
+    machine_ms: int | None = None
+    """The wall clock of the machine, where the engine goes by a slower one."""
     pace: Pace = field(default_factory=lambda: Pace(PaceLimits()))
     absences: Absences = field(default_factory=lambda: Absences(NodeId("")))
     via: NodeId | None = None
@@ -93,6 +95,12 @@ class Tick:
         """Where an event to an agent goes now; None while nobody owns it."""
         away = self.absences.away(self.now.mono_ms)
         return choose(self.view, agent, away, prefer=prefer, avoid=avoid)
+
+    def there_ms(self, node: NodeId) -> int:
+        """What another node's wall clock shows now, as well as it was measured over a link."""
+        if node == self.identity.node or self.machine_ms is None:
+            return self.now.wall_ms
+        return self.machine_ms + self.peers.clock_offset_ms(node)
 
     def stamp(self) -> str:
         """This tick's wall clock as the envelope writes it."""

@@ -14,6 +14,7 @@ from gateway.engine.effects import Handed, Subscribed
 from gateway.engine.fullness import Fullness
 from gateway.engine.held import Held
 from gateway.engine.inputs import Now, Subscribe
+from gateway.engine.latecomers import missed
 from gateway.engine.limits import HANDS_MAX, PRIORITY_NORMAL
 from gateway.engine.tick import Tick
 from gateway.engine.turnkey import parse_turn_key, turn_key
@@ -90,6 +91,7 @@ class Turns:
     def take(self, tick: Tick, row: Received, event: Event) -> None:
         """A row that was just accepted becomes a turn, or waits for its sender's owner to be known."""
         self._admit(row, event, tick.now)
+        self._deadlines.set((_EXPIRES, turn_key(row)), tick.now.wall_ms + max(0, self._left_ms(tick, row)))
         if row.state is TurnState.QUEUED:
             self.withheld.take(tick, row)
 
@@ -98,15 +100,9 @@ class Turns:
         self._end(tick, row, Outcome.FAILED, why)
 
     def join(self, tick: Tick, agent: AgentId) -> None:
-        """An agent that came late gets the broadcasts that have not expired, if it has room for them."""
-        for known in tick.store.broadcasts(tick.now.wall_ms):
-            event = decode_event(known.body)
-            own = (known.source, event.source_agent_id) == (tick.identity.node, agent)
-            gone = known.state is TurnState.HELD or known.outcome is Outcome.REFUSED
-            if own or gone or tick.store.received(known.source, known.event_id, agent) is not None:
-                continue
-            if self.has_room(agent, known.priority, held=False):
-                row = late(known, agent, tick.now.wall_ms)
+        """An agent that came late gets the broadcasts that have not expired, as far as it has room."""
+        for row, event in missed(tick, agent):
+            if self.has_room(agent, row.priority, held=False):
                 tick.store.put_received(row)
                 self.take(tick, row, event)
 
@@ -261,7 +257,7 @@ class Turns:
 
     def _hand(self, tick: Tick, hand: HandOver) -> bool:
         row = self._row(tick, hand.item_id)
-        if row.expires_at_ms <= tick.now.wall_ms and not hand.resumed:
+        if self._left_ms(tick, row) <= 0 and not hand.resumed:
             self._courier.grant(hand.subscriber, 1)
             self._end(tick, row, Outcome.FAILED, "expired")
             return False
@@ -288,12 +284,19 @@ class Turns:
         )
         return True
 
+    @staticmethod
+    def _left_ms(tick: Tick, row: Received) -> int:
+        """How long it still lives: its expiry was written by its sender's clock."""
+        return row.expires_at_ms - tick.there_ms(row.source)
+
     def _expire(self, tick: Tick) -> None:
         now_ms = tick.now.wall_ms
         for what, name in self._deadlines.pop_due(now_ms):
             row = self._row(tick, name)
             if what == _HOLD_ENDS:
                 self._end(tick, row, Outcome.REFUSED, "unknown_source")
+            elif (left_ms := self._left_ms(tick, row)) > 0:
+                self._deadlines.set((what, name), now_ms + left_ms)
             elif self.live_lease(row) is not None:
                 self._deadlines.set((what, name), now_ms + self._lease_ms)  # in work: let it finish
             else:
@@ -322,21 +325,3 @@ class Turns:
                 told = acks.combined(tick.store.turns_of(row.source, row.event_id))
             if told.state is TurnState.DONE:
                 acks.process(tick, told)
-
-
-def late(known: Received, agent: AgentId, now_ms: int) -> Received:
-    """The turn of an agent that was not there when a broadcast came."""
-    return Received(
-        event_id=known.event_id,
-        source=known.source,
-        epoch=known.epoch,
-        seq=known.seq,
-        kind=known.kind,
-        to_agent=agent,
-        body=known.body,
-        state=TurnState.QUEUED,
-        priority=known.priority,
-        accepted_at_ms=now_ms,
-        expires_at_ms=known.expires_at_ms,
-        share=Share.LATE,
-    )

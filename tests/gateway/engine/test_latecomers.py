@@ -1,0 +1,45 @@
+"""Who comes later gets the broadcasts that are still good, but not its own and none twice."""
+
+from typing import Any
+
+import pytest
+
+from gateway.engine.inputs import RemoveAgent
+from outbox.records import Share
+
+
+@pytest.fixture
+def told(make_world: Any) -> Any:
+    """``ann`` has told everybody something."""
+    world = make_world("a", "b")
+    world.live("a", "ann", "amy")
+    world.live("b", "bob")
+    world.event = world.sent("a", "ann", "*", expires_in_ms=60_000)
+    world.meet()
+    return world
+
+
+def shares(world: Any, node: str) -> dict[str, Share]:
+    return {row.to_agent: row.share for row in world.store(node).turns_of("a", world.event)}
+
+
+def test_newcomers_of_every_node_get_it(told: Any) -> None:
+    told.live("a", "abe")
+    told.live("b", "ben")
+    assert shares(told, "a") == {"amy": Share.EVERYONE, "abe": Share.LATE}
+    assert shares(told, "b") == {"bob": Share.EVERYONE, "ben": Share.LATE}
+
+
+def test_the_sender_does_not_get_its_own_when_it_comes_back(told: Any) -> None:
+    told.tick("a", RemoveAgent(50, "ann"))
+    told.live("a", "ann")
+    assert shares(told, "a") == {"amy": Share.EVERYONE}
+
+
+def test_what_has_expired_or_is_doubted_is_for_nobody(told: Any, stranger: Any) -> None:
+    doubted = stranger.event(to_agent_id=None, source_agent_id="eve")
+    told.tick("b", stranger.says(doubted))
+    told.advance(60_000)
+    told.live("b", "ben")
+    rows = [*told.store("b").turns_of("a", told.event), *told.store("b").ledger(doubted.event_id)]
+    assert {row.to_agent for row in rows} == {"bob"}
