@@ -199,6 +199,7 @@ def _fail(error: sqlite3.Error) -> NoReturn:
 
 
 def _grow_wal(database: Database, wal_bytes: int) -> None:
+    """On a full disk only speed is lost, and space may be freed later: the file is opened all the same."""
     if not wal_bytes:
         return
     database.rows("PRAGMA wal_autocheckpoint = 0")
@@ -206,7 +207,7 @@ def _grow_wal(database: Database, wal_bytes: int) -> None:
         database.execute("CREATE TABLE IF NOT EXISTS padding (zeros BLOB)")
         database.execute("INSERT INTO padding VALUES (zeroblob(?))", (wal_bytes,))
         database.execute("DROP TABLE padding")
+        database.rows("PRAGMA wal_checkpoint(RESTART)")
     except StorageFull:
-        database.rollback()  # only speed is lost, and space may be freed later
-    database.rows("PRAGMA wal_checkpoint(RESTART)")
+        database.rollback()
     database.rows(f"PRAGMA wal_autocheckpoint = {WAL_CHECKPOINT_PAGES}")

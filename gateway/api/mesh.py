@@ -55,6 +55,8 @@ class StatusAnswer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     mesh: MeshId
     epoch: Epoch
     head_seq: Seq
+    floor_seq: Seq
+    """Up to where the current epoch of the outbox is forgotten."""
     process: NodeStatus
     ready: bool
     storage_full: bool

@@ -3,7 +3,7 @@
 import msgspec
 
 from auth.invites import InviteStatus
-from outbox.ids import AgentId, NodeId
+from outbox.ids import AgentId, NodeId, Seq
 
 
 class AgentAdded(msgspec.Struct, frozen=True, rename="camel"):
@@ -32,6 +32,16 @@ class DeadPruned(msgspec.Struct, frozen=True):
     """So many dead letters left the list."""
 
     count: int
+
+
+class PrunedAnswer(msgspec.Struct, frozen=True, rename="camel"):
+    """Where the outbox begins now, and what is left of it."""
+
+    floor_seq: Seq
+    entries: int
+    bytes: int
+    more: bool
+    """More may go than one request forgets: ask again."""
 
 
 class InviteAnswer(msgspec.Struct, frozen=True, rename="camel"):

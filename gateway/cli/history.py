@@ -1,19 +1,15 @@
-"""``trace``, ``outbox tail|verify``, ``dead list|show|redrive|prune``, ``incidents``: what happened."""
+"""``trace``, ``dead list|show|redrive|prune``, ``incidents``: what happened."""
 
-import sys
 from typing import TYPE_CHECKING
 
 import click
 
-from gateway.cli.homes import ask, current_home, node_key, operator, wait
-from gateway.cli.options import as_json, as_json_lines, duration
-from gateway.cli.output import emit_json, emit_json_line, moment, note, table
+from gateway.cli.homes import ask
+from gateway.cli.options import as_json, duration
+from gateway.cli.output import emit_json, moment, note, table
 
 if TYPE_CHECKING:
-    from gateway.api.rows import OutboxRow
     from gateway.api.trace import Step
-
-_TAIL_EVERY_S = 0.5
 
 
 @click.command()
@@ -46,75 +42,6 @@ def _step(step: "Step") -> tuple[object, ...]:
     }
     detail = " ".join(f"{name}={value}" for name, value in details.items() if value is not None)
     return step.stage, step.node, moment(step.at_ms), step.clock, position, detail
-
-
-@click.group()
-def outbox() -> None:
-    """This node's outbox."""
-
-
-@outbox.command()
-@click.option("-f", "--follow", is_flag=True, help="Go on as it grows.")
-@click.option("-n", "--lines", type=click.IntRange(1, 1_000), default=20, show_default=True)
-@as_json_lines
-@click.pass_context
-def tail(context: click.Context, *, follow: bool, lines: int, as_json: bool) -> None:
-    """The last entries."""
-
-    import asyncio
-
-    async def work() -> None:
-        async with operator(context) as gateway:
-            head = (await gateway.status()).head_seq
-            after = max(0, head - lines)
-            while True:
-                answer = await gateway.outbox(after=after)
-                for row in answer.entries:
-                    emit_json_line(row) if as_json else _print_entry(row)
-                after = answer.next
-                if after >= answer.head and not follow:
-                    return
-                if after >= answer.head:
-                    await asyncio.sleep(_TAIL_EVERY_S)
-
-    wait(work())
-
-
-def _print_entry(row: "OutboxRow") -> None:
-    from outbox.envelope import decode_event
-
-    event = decode_event(bytes(row.event))
-    to = row.header.to if isinstance(row.header.to, str) else ",".join(row.header.to)
-    what = f"{row.seq:>8} {event.created_at} {event.kind:<11} {event.event_id}"
-    about = f" about {event.corr_id}" if event.corr_id is not None else ""
-    who = f" {event.source_agent_id}->{event.to_agent_id}" if event.to_agent_id is not None else ""
-    click.echo(f"{what}{who}{about} to {to or '-'}")
-    sys.stdout.flush()
-
-
-@outbox.command()
-@as_json
-@click.pass_context
-def verify(context: click.Context, *, as_json: bool) -> None:
-    """Walk the whole chain and check every signature; the gateway may run meanwhile."""
-    from outbox.reader import JournalReader
-
-    home = current_home(context)
-    key = node_key(home)
-    reader = JournalReader.open(home.journal)
-    try:
-        node = reader.identity().node
-        with click.progressbar(
-            length=reader.head().seq, label="verifying", file=sys.stderr, hidden=not sys.stderr.isatty()
-        ) as bar:
-            head = reader.verify(key.public.verify, None, lambda seq, _: bar.update(seq - bar.pos))
-        node = reader.identity().node
-    finally:
-        reader.close()
-    if as_json:
-        emit_json({"node": node, "epoch": head.epoch, "seq": head.seq, "hash": head.hash.hex()})
-    else:
-        click.echo(f"{head.seq} entries of {node} hold together; head {head.hash.hex()}")
 
 
 @click.group()
@@ -210,4 +137,4 @@ def incidents(context: click.Context, *, closed: bool, as_json: bool) -> None:
     table(columns, shown, empty="no incidents" if closed else "no open incidents")
 
 
-COMMANDS = (trace, outbox, dead, incidents)
+COMMANDS = (trace, dead, incidents)

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from gateway.api.answers import SentAnswer
 from gateway.api.mesh import AgentRow, NodeRow, StatusAnswer
-from gateway.api.operator import AgentAdded, AgentSet, DeadPruned, InviteAnswer, InviteRow
+from gateway.api.operator import AgentAdded, AgentSet, DeadPruned, InviteAnswer, InviteRow, PrunedAnswer
 from gateway.api.rows import DeliveryRow, IncidentRow, OutboxAnswer
 from gateway.api.trace import EventTrace
 from gateway.client.agent import AgentClient
@@ -152,6 +152,10 @@ class GatewayClient:
     async def incidents(self, *, closed: bool = False) -> list[IncidentRow]:
         """Open incidents, or with ``closed`` all of them."""
         return await self._wire.get("/v1/incidents", list[IncidentRow], {"all": closed})
+
+    async def prune_outbox(self, *, force: bool = False) -> PrunedAnswer:
+        """Forget what may go; with ``force`` also what other nodes have not read."""
+        return await self._wire.post("/v1/outbox/prune", PrunedAnswer, {"force": force})
 
     async def outbox(self, *, after: int = 0, limit: int | None = None) -> OutboxAnswer:
         """Entries of the node's outbox after a position."""

@@ -159,6 +159,13 @@ class PruneBody(_Body, frozen=True):
     older_than_ms: Milliseconds = 0
 
 
+class PruneOutboxBody(_Body, frozen=True):
+    """``POST /v1/outbox/prune``."""
+
+    force: bool = False
+    """Also what other nodes have not read."""
+
+
 class InviteBody(_Body, frozen=True):
     """``POST /v1/invites``."""
 

@@ -12,6 +12,7 @@ from gateway.endpoints.bodies import NoQuery
 from gateway.endpoints.desk import LocalDesk
 from gateway.endpoints.reading import query_of
 from outbox import base64url
+from outbox.chain import Checkpoint, Head
 from outbox.ids import NodeId, Seq
 from stateroom.view import NodeView, View
 
@@ -47,6 +48,7 @@ class MeshRoutes:
             mesh=desk.identity.mesh,
             epoch=desk.identity.epoch,
             head_seq=desk.runtime.feed.head.seq,
+            floor_seq=_floor_seq(reader.floor(), desk.runtime.feed.head),
             process=desk.node_status(),
             ready=self._ready(),
             storage_full=desk.runtime.storage_full,
@@ -130,6 +132,10 @@ class MeshRoutes:
             read_seq=read.seq if read is not None else None,
             lag=desk.runtime.feed.head.seq - seen[1] if seen is not None and knows_us else None,
         )
+
+
+def _floor_seq(floor: Checkpoint | None, head: Head) -> Seq:
+    return floor.seq if floor is not None and floor.epoch == head.epoch else Seq(0)
 
 
 def _head_seq(view: View, node: NodeView) -> Seq:

@@ -1,4 +1,4 @@
-"""HTTP routes of the operator: agents of this node, invites for others."""
+"""HTTP routes of the operator: agents of this node, invites for others, what the outbox forgets."""
 
 import asyncio
 from contextlib import suppress
@@ -9,16 +9,16 @@ from starlette.routing import Route
 
 from auth.invites import Invite as KnownInvite
 from auth.tokens import hash_token, make_token
-from gateway.api.operator import AgentAdded, AgentRemoved, AgentSet, InviteAnswer, InviteRow
+from gateway.api.operator import AgentAdded, AgentRemoved, AgentSet, InviteAnswer, InviteRow, PrunedAnswer
 from gateway.endpoints.actors import need_admin
 from gateway.endpoints.answers import json
-from gateway.endpoints.bodies import AddAgentBody, InviteBody, NoQuery, SetAgentBody
+from gateway.endpoints.bodies import AddAgentBody, InviteBody, NoQuery, PruneOutboxBody, SetAgentBody
 from gateway.endpoints.desk import LocalDesk
 from gateway.endpoints.errors import BadRequest
 from gateway.endpoints.guard import principal_of
 from gateway.endpoints.reading import body_of, query_of
-from gateway.engine.effects import AgentChanged, Invited
-from gateway.engine.inputs import AddAgent, Invite, RemoveAgent, RevokeInvite, SetAgent
+from gateway.engine.effects import AgentChanged, Invited, Pruned
+from gateway.engine.inputs import AddAgent, Invite, Prune, RemoveAgent, RevokeInvite, SetAgent
 from gateway.home import write_private
 from outbox.errors import MeshError, NameTaken
 from outbox.ids import AgentId, NodeId, agent_id, node_id
@@ -40,6 +40,7 @@ class OperatorRoutes:
             Route("/v1/agents", self.add_agent, methods=["POST"]),
             Route("/v1/agents/{name}", self.set_agent, methods=["PATCH"]),
             Route("/v1/agents/{name}", self.remove_agent, methods=["DELETE"]),
+            Route("/v1/outbox/prune", self.prune, methods=["POST"]),
             Route("/v1/invites", self.invites, methods=["GET"]),
             Route("/v1/invites", self.invite, methods=["POST"]),
             Route("/v1/invites/{id}", self.revoke, methods=["DELETE"]),
@@ -106,6 +107,15 @@ class OperatorRoutes:
         with suppress(OSError):  # a token that nobody accepts any more may stay
             self._desk.home.token(name).unlink(missing_ok=True)
         return json(AgentRemoved(name))
+
+    async def prune(self, request: Request) -> Response:
+        """Forget what may go, or as much of it as one tick can."""
+        query_of(request, NoQuery)
+        need_admin(principal_of(request))
+        force = (await body_of(request, PruneOutboxBody)).force
+        pruned = await self._runtime.ask(Prune(req=self._runtime.req(), force=force))
+        assert isinstance(pruned, Pruned)
+        return json(PrunedAnswer(pruned.floor, pruned.entries, pruned.bytes, pruned.more))
 
     async def invites(self, request: Request) -> Response:
         """All invites, newest first."""

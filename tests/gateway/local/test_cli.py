@@ -133,6 +133,24 @@ def test_init_makes_a_home_once(home: Path, capfd: pytest.CaptureFixture[str]) -
     assert "0 entries of vps" in capfd.readouterr().out
 
 
+async def test_the_log_is_shown_exported_and_pruned(node: "LocalNode") -> None:
+    for text in ("one", "two", "three"):
+        assert (await command(node, "send", "bob", text, "--as", "jen"))[0] == Exit.OK
+    code, out, _ = await command(node, "outbox", "export", "--from", "2", "--to", "3")
+    assert code == Exit.OK
+    assert [json.loads(line)["seq"] for line in out.splitlines()] == [2, 3]
+    _, everything, _ = await command(node, "outbox", "export")
+    _, tail, _ = await command(node, "outbox", "tail", "--json", "--lines", "2")
+    assert tail.splitlines() == everything.splitlines()[-2:]
+    for force in ([], ["--force"]):
+        code, out, _ = await command(node, "outbox", "prune", "--json", *force)
+        assert code == Exit.OK
+        left = json.loads(out)
+        assert (left["floorSeq"], left["entries"]) == (0, len(everything.splitlines())), (
+            "all of it is young and owed"
+        )
+
+
 async def test_send_inbox_reply_and_trace(node: "LocalNode") -> None:
     hostile = "hello \x1b[31mred\u202e"
     code, event, _ = await command(node, "send", "bob", "--as", "jen", text=hostile)
