@@ -1,7 +1,15 @@
 import pytest
 
 from outbox import errors
-from outbox.errors import CallerError, InvalidId, MeshError, PeerError, UnknownRecipient, WorldError
+from outbox.errors import (
+    CallerError,
+    InvalidId,
+    LoopLimit,
+    MeshError,
+    PeerError,
+    UnknownRecipient,
+    WorldError,
+)
 
 
 def tree(root: type[MeshError]) -> list[type[MeshError]]:
@@ -24,8 +32,8 @@ def test_every_error_is_of_one_kind(error: type[MeshError]) -> None:
     assert len(kinds) == (0 if error is MeshError else 1)
 
 
-def test_only_the_world_is_worth_a_retry() -> None:
-    assert all(issubclass(error, WorldError) for error in tree(MeshError) if error.retryable)
+def test_only_the_world_and_a_limit_that_passes_are_worth_a_retry() -> None:
+    assert all(issubclass(error, WorldError | LoopLimit) for error in tree(MeshError) if error.retryable)
 
 
 def test_an_error_says_what_and_hints() -> None:
