@@ -19,6 +19,7 @@ from gateway.engine.own_stream import FORGETS, OwnStream, Reason, Standing
 from gateway.engine.tick import Tick
 from gateway.engine.turns import Turns
 from outbox.chain import Checkpoint, Entry, Head
+from outbox.cursor import floor_in
 from outbox.envelope import EVERYONE, Event, decode_event, decode_header, encode_payload
 from outbox.forks import ForkProof
 from outbox.ids import Epoch, epoch_ordinal, make_epoch
@@ -66,6 +67,9 @@ def _weigh(tick: Tick, own: OwnStream, shown: Head) -> None:
     """A head that this node's key has signed must be in its outbox."""
     if not shown.epoch or epoch_ordinal(shown.epoch) < epoch_ordinal(tick.identity.epoch):
         return
+    floor = tick.store.floor()
+    if shown.seq < floor_in(shown.epoch, floor.head if floor else None):
+        return  # it was in it, and was let go
     known = tick.store.head_at(shown.epoch, shown.seq)
     if known is None or (shown.hash and known.hash != shown.hash):
         own.forgot(shown.epoch)
