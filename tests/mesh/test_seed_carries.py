@@ -82,7 +82,7 @@ async def test_laptops_that_are_never_online_together(laptops: tuple[Node, Node,
 
 
 async def test_a_seed_in_the_middle_pushes_while_it_runs(laptops: tuple[Node, Node, Node]) -> None:
-    """All three are up; the two laptops are linked as well, and lose that link again and again."""
+    """All three are up; the seed goes away meanwhile, and what it has missed it copies when it is back."""
     vps, mbp, lab = laptops
     witness = Witness()
     for node in (mbp, lab):
@@ -93,7 +93,7 @@ async def test_a_seed_in_the_middle_pushes_while_it_runs(laptops: tuple[Node, No
         await talk(lab, "cat", "bob", 10, witness)
         await rest((vps, mbp, lab), 20)
         vps.kill()
-        await talk(mbp, "bob", "cat", 10, witness)
+        await talk(mbp, "bob", "cat", 20, witness)  # the first ten under their old keys: ten are new
         vps.start()
         await vps.ready()
         await rest((vps, mbp, lab), 30)
