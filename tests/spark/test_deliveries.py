@@ -7,7 +7,8 @@ from tests.spark.reporting import THRESHOLDS, micros, one, told
 
 
 def test_every_state_of_a_delivery_is_told_and_the_last_always_holds():
-    assert {state for state, _ in STATES} == set(DeliveryState)
+    of_one_node = {DeliveryState.SUPERSEDED}  # an event goes by the node that took it over
+    assert {state for state, _ in STATES} == set(DeliveryState) - of_one_node
     assert STATES[-1] == (DeliveryState.EMITTED, "true")
 
 
