@@ -43,6 +43,7 @@ from outbox.envelope import (
     decode_payload,
     encode_event,
     encode_header,
+    encode_payload,
     header_of,
 )
 from outbox.errors import NotFound
@@ -406,6 +407,11 @@ class Stranger:
         )
         return msgspec.structs.replace(event, **fields)
 
+    def ack(self, ref: str, **fields: Any) -> Event:
+        """``processed``, unless the fields say otherwise."""
+        payload = encode_payload(Ack(**{"ref": ref, "status": "processed", **fields}))
+        return self.event(kind=Kind.ACK, corr_id=ref, source_agent_id=None, to_agent_id=None, payload=payload)
+
     def says(self, *events: Event, to: Any = ("b",)) -> PageRead:
         bodies = [encode_event(event) for event in events]
         headers = [header_of(event, to, len(body)) for event, body in zip(events, bodies, strict=True)]
@@ -444,6 +450,17 @@ def stranger() -> Stranger:
 def make_world() -> type[World]:
     """For tests with a policy of their own."""
     return World
+
+
+@pytest.fixture
+def routed(make_world: Any, stranger: Any) -> Any:
+    """``eve`` lives on the hand-written node ``x``; ``ann`` has written to her."""
+    world = make_world("a")
+    world.own("eve", "x")
+    world.live("a", "ann")
+    world.event = world.sent("a", "ann", "eve")
+    world.hear = lambda *events: world.tick("a", stranger.says(*events, to=("a",)))
+    return world
 
 
 @pytest.fixture

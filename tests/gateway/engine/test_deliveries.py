@@ -3,31 +3,14 @@
 from typing import Any
 
 import msgspec
-import pytest
 
 from gateway.engine.inputs import Send
 from gateway.engine.limits import ERROR_CHARS_MAX
-from outbox.envelope import Ack, DeadLetter, decode_payload, encode_payload
+from outbox.envelope import DeadLetter, decode_payload
 from outbox.kinds import Kind
 from outbox.records import DeliveryState
 
 MINUTE_MS = 60_000
-
-
-def ack(stranger: Any, ref: str, **fields: Any) -> Any:
-    payload = encode_payload(Ack(**{"ref": ref, "status": "processed", **fields}))
-    return stranger.event(kind=Kind.ACK, corr_id=ref, source_agent_id=None, to_agent_id=None, payload=payload)
-
-
-@pytest.fixture
-def routed(make_world: Any, stranger: Any) -> Any:
-    """``eve`` lives on the hand-written node ``x``; ``ann`` has written to her."""
-    world = make_world("a")
-    world.own("eve", "x")
-    world.live("a", "ann")
-    world.event = world.sent("a", "ann", "eve")
-    world.hear = lambda *events: world.tick("a", stranger.says(*events, to=("a",)))
-    return world
 
 
 # --- answers
@@ -36,13 +19,13 @@ def routed(make_world: Any, stranger: Any) -> Any:
 def test_an_ack_counts_only_from_the_node_the_event_was_routed_to(world: Any, stranger: Any) -> None:
     event = world.sent("a", "ann", "bob")
     for status in ("accepted", "processed"):
-        world.tick("a", stranger.says(ack(stranger, event, status=status), to=("a",)))
-    world.tick("a", stranger.says(ack(stranger, event, outcome="refused", error="not_owner"), to=("a",)))
+        world.tick("a", stranger.says(stranger.ack(event, status=status), to=("a",)))
+    world.tick("a", stranger.says(stranger.ack(event, outcome="refused", error="not_owner"), to=("a",)))
     reply = stranger.event(kind=Kind.REPLY, corr_id=event, source_agent_id="bob", to_agent_id="ann")
     world.tick("a", stranger.says(reply, to=("a",)))
     row = world.delivery("a", event)
     assert (row.state, row.accepted_at_ms, row.replied_at_ms) == (DeliveryState.EMITTED, None, None)
-    world.tick("a", stranger.says(ack(stranger, "evt_" + "7" * 32), to=("a",)))
+    world.tick("a", stranger.says(stranger.ack("evt_" + "7" * 32), to=("a",)))
 
 
 def test_a_reply_counts_only_from_the_agent_that_was_asked(routed: Any, stranger: Any) -> None:
@@ -56,14 +39,14 @@ def test_a_reply_counts_only_from_the_agent_that_was_asked(routed: Any, stranger
 
 
 def test_the_first_terminal_ack_is_what_counts(routed: Any, stranger: Any) -> None:
-    routed.hear(ack(stranger, routed.event, engaged_at="2026-11-27T12:00:00.001Z"))
+    routed.hear(stranger.ack(routed.event, engaged_at="2026-11-27T12:00:00.001Z"))
     row = routed.delivery("a", routed.event)
     assert (row.state, row.outcome, row.engaged_at_ms % 1000) == (DeliveryState.PROCESSED, "ok", 1)
     routed.advance(1_000)
     routed.hear(
-        ack(stranger, routed.event, outcome="failed", error="late"),
-        ack(stranger, routed.event, outcome="refused", error="later"),
-        ack(stranger, routed.event, status="accepted"),
+        stranger.ack(routed.event, outcome="failed", error="late"),
+        stranger.ack(routed.event, outcome="refused", error="later"),
+        stranger.ack(routed.event, status="accepted"),
     )
     after = routed.delivery("a", routed.event)
     epoch = routed.store("a").head().epoch
@@ -77,20 +60,20 @@ def test_a_reply_overtakes_its_processed_and_both_are_recorded(routed: Any, stra
     routed.hear(reply)
     row = routed.delivery("a", routed.event)
     assert (row.state, row.next_at_ms) == (DeliveryState.REPLIED, None)
-    routed.hear(ack(stranger, routed.event))
+    routed.hear(stranger.ack(routed.event))
     row = routed.delivery("a", routed.event)
     assert (row.state, row.outcome, row.processed_at_ms) == (DeliveryState.REPLIED, "ok", routed.wall_ms)
 
 
 def test_an_engaged_at_that_is_no_time_is_quarantined_and_changes_nothing(routed: Any, stranger: Any) -> None:
     before = routed.delivery("a", routed.event)
-    routed.hear(ack(stranger, routed.event, engaged_at="yesterday"))
+    routed.hear(stranger.ack(routed.event, engaged_at="yesterday"))
     assert routed.delivery("a", routed.event) == before
     assert len(routed.store("a").quarantined()) == 1
 
 
 def test_an_endless_error_of_a_peer_is_cut(routed: Any, stranger: Any) -> None:
-    routed.hear(ack(stranger, routed.event, outcome="refused", error="x" * 250_000))
+    routed.hear(stranger.ack(routed.event, outcome="refused", error="x" * 250_000))
     row = routed.delivery("a", routed.event)
     assert (row.state, row.error) == (DeliveryState.DEAD_LETTER, "x" * ERROR_CHARS_MAX)
     (letter,) = routed.said("a", Kind.DEAD_LETTER)
@@ -99,8 +82,8 @@ def test_an_endless_error_of_a_peer_is_cut(routed: Any, stranger: Any) -> None:
 
 
 def test_done_after_it_was_given_up_is_recorded_and_reported(routed: Any, stranger: Any) -> None:
-    routed.hear(ack(stranger, routed.event, outcome="refused", error="inbox_full"))
-    routed.hear(ack(stranger, routed.event))
+    routed.hear(stranger.ack(routed.event, outcome="refused", error="inbox_full"))
+    routed.hear(stranger.ack(routed.event))
     row = routed.delivery("a", routed.event)
     assert (row.state, row.outcome, row.error) == (DeliveryState.DEAD_LETTER, "ok", "inbox_full")
     assert routed.incidents("a") == [
@@ -112,8 +95,8 @@ def test_done_after_it_was_given_up_is_recorded_and_reported(routed: Any, strang
 
 
 def test_a_cancelled_turn_is_no_second_incident(routed: Any, stranger: Any) -> None:
-    routed.hear(ack(stranger, routed.event, outcome="refused", error="inbox_full"))
-    routed.hear(ack(stranger, routed.event, outcome="failed", error="cancelled"))
+    routed.hear(stranger.ack(routed.event, outcome="refused", error="inbox_full"))
+    routed.hear(stranger.ack(routed.event, outcome="failed", error="cancelled"))
     assert routed.incidents("a") == [("dead_letter", routed.event)]
     assert routed.delivery("a", routed.event).error == "inbox_full"
 

@@ -7,28 +7,12 @@ import pytest
 
 from gateway.engine.inputs import PageRead
 from outbox.chain import extend, genesis, sign_checkpoint
-from outbox.envelope import Ack, DeadLetter, Signal, decode_payload, encode_payload
+from outbox.envelope import DeadLetter, Signal, decode_payload
 from outbox.kinds import Kind
 from outbox.records import DeliveryState
 from stateroom.view import CursorsView
 
 MINUTE_MS = 60_000
-
-
-def ack(stranger: Any, ref: str, **fields: Any) -> Any:
-    payload = encode_payload(Ack(**{"ref": ref, "status": "processed", **fields}))
-    return stranger.event(kind=Kind.ACK, corr_id=ref, source_agent_id=None, to_agent_id=None, payload=payload)
-
-
-@pytest.fixture
-def routed(make_world: Any, stranger: Any) -> Any:
-    """``eve`` lives on the hand-written node ``x``; ``ann`` has written to her."""
-    world = make_world("a")
-    world.own("eve", "x")
-    world.live("a", "ann")
-    world.event = world.sent("a", "ann", "eve")
-    world.hear = lambda *events: world.tick("a", stranger.says(*events, to=("a",)))
-    return world
 
 
 def lose_an_acceptance(world: Any) -> str:
@@ -153,10 +137,10 @@ def test_overdue_is_an_incident_and_one_question_and_processing_closes_it(world:
 
 
 def test_overdue_twice_is_still_one_question(routed: Any, stranger: Any) -> None:
-    accepted = ack(stranger, routed.event, status="accepted")
+    accepted = stranger.ack(routed.event, status="accepted")
     routed.hear(accepted)
     routed.wake("a")
-    routed.hear(ack(stranger, routed.event, outcome="refused", error="not_owner"))
+    routed.hear(stranger.ack(routed.event, outcome="refused", error="not_owner"))
     assert routed.delivery("a", routed.event).state is DeliveryState.RETRY_PENDING
     routed.wake("a")
     routed.hear(msgspec.structs.replace(accepted, event_id="evt_" + "8" * 32))
