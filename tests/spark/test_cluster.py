@@ -28,7 +28,7 @@ DEPLOY = Path(__file__).parents[2] / "deploy" / "spark"
 ROWS = history(
     [one(), one(accepted_ms=(5,)), one(accepted_ms=(5,), turns=(Turn(10, "ok", "b"),)), one(dead_ms=7)]
 )
-EXPECTED = {"accepted_not_processed": 1, "dead_letter": 1, "never_accepted": 1}
+EXPECTED = {"accepted_not_processed": 1, "dead_letter": 1, "never_accepted": 1, "unknown_kind": 1}
 CONNECT = ("google.rpc", "grpc", "grpc_status", "pandas", "zstandard")
 
 
