@@ -119,6 +119,7 @@ def reply(tick: Tick, request: Reply, question: Event, owner_epoch: int) -> Sent
 def cause_of(tick: Tick, turns: Turns, request: Send, route: Route | None) -> Event | None:
     """The event that a message answers: named, or in the agent's hand and from the same agent or thread.
 
+    A reply in hand is what the agent has asked for: what it sends then asks anew, unless it names the reply.
     Raises NotFound when the one that was named did not come for the agent.
     """
     if request.cause is not None:
@@ -127,7 +128,7 @@ def cause_of(tick: Tick, turns: Turns, request: Send, route: Route | None) -> Ev
             raise NotFound(f"{request.cause} did not come for {request.agent}", hint="leave the cause out")
         return decode_event(rows[0].body)
     held = turns.held_by(tick, request.agent)
-    answered = [event for event in held if _answers(request, route, event)]
+    answered = [event for event in held if event.kind == Kind.MESSAGE and _answers(request, route, event)]
     return max(answered, key=lambda event: event.trace.hops, default=None)
 
 

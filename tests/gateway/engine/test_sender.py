@@ -295,6 +295,22 @@ def test_answers_have_a_pace_and_what_nobody_caused_has_none(make_world: Any) ->
         world.sent("b", "bob", "ann")
 
 
+def test_who_asks_on_while_it_reads_a_reply_is_not_taken_for_a_circle(make_world: Any) -> None:
+    world = make_world("a", "b", policy=Policy(answers=PaceLimits(burst=1, per_minute=1)))
+    world.live("a", "ann")
+    world.live("b", "bob")
+    world.sent("a", "ann", "bob")
+    last: dict[str, Any] = {}
+    for _ in range(HOPS_MAX + 2):
+        world.meet()
+        question = hand_over(world, "b", "bob", last)
+        assert not isinstance(world.reply("b", "bob", question.event_id, lease_id=question.lease_id), Refused)
+        world.meet()
+        answer = hand_over(world, "a", "ann", last)
+        world.sent("a", "ann", "bob")
+        world.settle("a", "ann", answer.event_id, lease_id=answer.lease_id)
+
+
 def test_who_works_on_many_things_is_not_taken_for_a_circle(world: Any) -> None:
     for _ in range(HANDS_MAX + 1):
         world.sent("a", "ann", "bob")
