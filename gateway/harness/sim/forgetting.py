@@ -31,8 +31,10 @@ def forgotten(mesh: SimMesh, name: NodeId, outbox: OutboxRead) -> Iterator[Findi
 
 def missed(reader: Disk, writer: Disk, event: EventId) -> bool:
     """Whether a reader that was away too long has missed an event that its writer had buried by then."""
+    me = reader.identity().node
     told = reader.incident(HISTORY_MISSED, writer.identity().node) is not None
-    return told and all(row.state is DeliveryState.DEAD_LETTER for row in writer.ever_owed(event))
+    owed = [row for row in writer.ever_owed(event) if row.node == me]
+    return told and all(row.state is DeliveryState.DEAD_LETTER for row in owed)
 
 
 def _taken_for_dead(mesh: SimMesh, reader: NodeId, writer: str) -> bool:
