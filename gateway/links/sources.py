@@ -54,6 +54,7 @@ class Sources:
         """Peers that no stream but their own is read from, until when."""
         self._behind_since: dict[NodeId, int] = {}
         self._stalled: dict[NodeId, NodeId] = {}
+        self._asked_at: dict[NodeId, int] = {}
         self._notices: list[Notice] = []
         self._dirty: set[NodeId] = set()
 
@@ -120,6 +121,7 @@ class Sources:
                 del self._current[stream]
             else:
                 self._current[stream] = best
+                self._asked_at[stream] = now_ms
                 commands.append(Command(best, stream, read=True))
             if not self._ahead(stream):
                 self._flows(stream)
@@ -138,7 +140,7 @@ class Sources:
                 self._dirty |= set(link.offers) if link.peer == peer else set()
         for stream, since_ms in list(self._behind_since.items()):
             self._look_at(stream, now_ms - since_ms, now_ms)
-        return self.decide(now_ms)
+        return self.decide(now_ms) + self._ask_again(now_ms)
 
     def notices(self) -> list[Notice]:
         """Streams that began or ceased to stand still since the last call."""
@@ -176,6 +178,18 @@ class Sources:
             peer = self._links[current if current in self._links else ahead[0]].peer
             self._stalled[stream] = peer
             self._notices.append(Notice(stream, peer, stalled=True))
+
+    def _ask_again(self, now_ms: int) -> list[Command]:
+        """A relay that has more and brings nothing may have sent an old page, and wait for us."""
+        due = []
+        for stream in self._stalled:
+            link = self._current.get(stream)
+            if link is None or self._links[link].peer == stream:
+                continue
+            if now_ms - self._asked_at[stream] >= STALLED_AFTER_MS:
+                self._asked_at[stream] = now_ms
+                due.append(Command(link, stream, read=True))
+        return due
 
     def _flows(self, stream: NodeId) -> None:
         self._behind_since.pop(stream, None)

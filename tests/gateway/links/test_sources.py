@@ -160,6 +160,20 @@ def test_who_was_caught_brings_nothing_but_its_own_for_a_while() -> None:
     assert reads(chosen.look(100 + DISTRUST_MS)) == [(1, A, True)]
 
 
+def test_the_only_relay_is_asked_again_when_it_brings_nothing() -> None:
+    chosen = sources()
+    chosen.opened(1, SEED)
+    chosen.offers(1, [stock(SEED, 5), stock(A, 5)], 0)
+    chosen.decide(0)
+    again = [(1, A, True)]
+    assert reads(chosen.look(STALLED_AFTER_MS - 1)) == []
+    assert reads(chosen.look(STALLED_AFTER_MS)) == again, "and nobody asks the writer of a stream twice"
+    assert reads(chosen.look(2 * STALLED_AFTER_MS - 1)) == []
+    assert reads(chosen.look(2 * STALLED_AFTER_MS)) == again
+    chosen.moved(A, at(5), 2 * STALLED_AFTER_MS)
+    assert reads(chosen.look(3 * STALLED_AFTER_MS)) == []
+
+
 def test_what_a_full_disk_refused_is_asked_for_again_over_the_same_link() -> None:
     chosen = sources()
     chosen.opened(1, A)
