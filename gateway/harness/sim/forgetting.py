@@ -31,10 +31,14 @@ def forgotten(mesh: SimMesh, name: NodeId, outbox: OutboxRead) -> Iterator[Findi
 
 def missed(reader: Disk, writer: Disk, event: EventId) -> bool:
     """Whether a reader that was away too long has missed an event that its writer had buried by then."""
-    me = reader.identity().node
+    owed = [row for row in writer.ever_owed(event) if row.node == reader.identity().node]
+    return skipped(reader, writer) and all(row.state is DeliveryState.DEAD_LETTER for row in owed)
+
+
+def skipped(reader: Disk, writer: Disk) -> bool:
+    """Whether a reader may have gone on at a floor: it says so, or the writer where it had read nothing."""
     told = reader.incident(HISTORY_MISSED, writer.identity().node) is not None
-    owed = [row for row in writer.ever_owed(event) if row.node == me]
-    return told and all(row.state is DeliveryState.DEAD_LETTER for row in owed)
+    return told or writer.incident(DEAD_READER, reader.identity().node) is not None
 
 
 def _taken_for_dead(mesh: SimMesh, reader: NodeId, writer: str) -> bool:

@@ -7,7 +7,7 @@ from gateway.engine.deliveries import DUPLICATE
 from gateway.engine.letters import DEAD, NEVER_ACCEPTED, NOT_PROCESSED, about
 from gateway.harness.sim.disk import Disk
 from gateway.harness.sim.findings import Finding, Promise
-from gateway.harness.sim.forgetting import forgotten, missed
+from gateway.harness.sim.forgetting import forgotten, missed, skipped
 from gateway.harness.sim.liar import STOLEN, STRANGER, Liar
 from gateway.harness.sim.mesh import SimMesh
 from gateway.harness.sim.outbox import OutboxRead, read_outbox
@@ -102,8 +102,10 @@ def _deliveries(mesh: SimMesh, name: NodeId, disk: Disk, outbox: OutboxRead) -> 
         if row.state is DeliveryState.DEAD_LETTER:
             yield from _dead(name, disk, row, outbox)
         if row.state is not DeliveryState.SUPERSEDED and row.node is not None:
-            turns = mesh.homes[row.node].disk.ever_turns(name, row.event_id)
-            yield from _agreement(name, row, combined(turns) if turns else None)
+            there = mesh.homes[row.node].disk
+            turns = there.ever_turns(name, row.event_id)
+            unheard = row.state is DeliveryState.DEAD_LETTER and skipped(disk, there)
+            yield from _agreement(name, row, combined(turns) if turns else None, unheard=unheard)
     missing = [event for event in outbox.owed if not disk.ever_owed(event)]
     for event in missing:
         yield Finding(Promise.EVERY_SEND_ENDS, f"nobody at {name} waits for the end of {event}")
@@ -119,7 +121,8 @@ def _dead(name: NodeId, disk: Disk, row: Delivery, outbox: OutboxRead) -> Iterat
         yield Finding(Promise.LIARS_ARE_REFUSED, f"{row.event_id} of {name} was refused as {row.error}")
 
 
-def _agreement(name: NodeId, row: Delivery, there: Received | None) -> Iterator[Finding]:
+def _agreement(name: NodeId, row: Delivery, there: Received | None, *, unheard: bool) -> Iterator[Finding]:
+    """``unheard``: the answer may stand below the floor where the sender has gone on."""
     claims = (
         row.accepted_at_ms is not None or row.processed_at_ms is not None or row.replied_at_ms is not None
     )
@@ -131,7 +134,7 @@ def _agreement(name: NodeId, row: Delivery, there: Received | None) -> Iterator[
         return
     if there.state is not TurnState.DONE:
         yield Finding(Promise.EVERY_SEND_ENDS, f"{row.event_id} is {there.state} at {row.node}")
-    elif not RULES[Kind(row.kind)].processed:
+    elif unheard or not RULES[Kind(row.kind)].processed:
         return
     elif row.outcome is not there.outcome and there.outcome is not Outcome.REFUSED:
         says = f"{name} says {row.state} {row.outcome}, {row.node} says {there.outcome}"
