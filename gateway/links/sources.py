@@ -188,7 +188,7 @@ class Sources:
                 continue
             if now_ms - self._asked_at[stream] >= STALLED_AFTER_MS:
                 self._asked_at[stream] = now_ms
-                due.append(Command(link, stream, read=True))
+                due += [Command(link, stream, read=read) for read in (False, True)]
         return due
 
     def _flows(self, stream: NodeId) -> None:

@@ -165,7 +165,7 @@ def test_the_only_relay_is_asked_again_when_it_brings_nothing() -> None:
     chosen.opened(1, SEED)
     chosen.offers(1, [stock(SEED, 5), stock(A, 5)], 0)
     chosen.decide(0)
-    again = [(1, A, True)]
+    again = [(1, A, False), (1, A, True)]
     assert reads(chosen.look(STALLED_AFTER_MS - 1)) == []
     assert reads(chosen.look(STALLED_AFTER_MS)) == again, "and nobody asks the writer of a stream twice"
     assert reads(chosen.look(2 * STALLED_AFTER_MS - 1)) == []
