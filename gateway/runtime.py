@@ -106,6 +106,10 @@ class Runtime:
         """The same for inputs of the process itself, which never wait (a socket closed, the view changed)."""
         self._intake.put(item)
 
+    def wall_ms(self) -> int:
+        """The time by which the engine judges: ahead of the machine's clock after that was set back."""
+        return self._engine.wall_ms(self._now())
+
     def see(self, view: View) -> None:
         """The state room changed."""
         self.view = view

@@ -80,7 +80,7 @@ class DeadRoutes:
             Dismiss(
                 req=self._runtime.req(),
                 event_ids=tuple(event_id(event) for event in body.event_ids),
-                before_ms=self._desk.clock.wall_ms() - body.older_than_ms,
+                before_ms=self._runtime.wall_ms() - body.older_than_ms,
             )
         )
         assert isinstance(dismissed, Dismissed)

@@ -87,10 +87,8 @@ class _Endpoints:
         self._runtime = desk.local.runtime
 
     async def challenge(self, request: Request) -> Response:
-        body, clock = await self._body(request), self._desk.local.clock
-        answer = self._desk.gatekeeper.challenge(
-            body, clock.wall_ms(), clock.entropy(ENTROPY_BYTES), _client(request)
-        )
+        body, entropy = await self._body(request), self._desk.local.clock.entropy(ENTROPY_BYTES)
+        answer = self._desk.gatekeeper.challenge(body, self._runtime.wall_ms(), entropy, _client(request))
         return _json(msgspec.json.encode(answer))
 
     async def exchange(self, request: Request) -> Response:

@@ -161,6 +161,10 @@ class Engine:
             wakes.append(now.mono_ms + max(0, delivery_ms - now.wall_ms))
         return min((wake for wake in wakes if wake is not None), default=None)
 
+    def wall_ms(self, now: Now) -> int:
+        """The time by which this engine judges: what it is to judge later must be dated by it."""
+        return self._clock.peek(now).wall_ms
+
     def _begin_epoch(self, tick: Tick) -> None:
         """A new epoch, if one is due; what this engine has told of the one before is void."""
         if epochs.begin_if_due(tick, self._own, self._turns):

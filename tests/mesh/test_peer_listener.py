@@ -386,6 +386,15 @@ async def test_nonces_of_nobody_are_refused(bench: Bench) -> None:
     await assert_usable(door, token, mbp)
 
 
+async def test_a_clock_that_was_set_back_locks_nobody_out(bench: Bench) -> None:
+    """A real run with clock faults: nonces were dated by one clock and judged by another, for minutes."""
+    door = bench.door
+    bench.clock.ahead_ms = 400_000
+    await assert_usable(door, await door.invite(), door.newcomer("mbp"))
+    bench.clock.ahead_ms = 0
+    await assert_usable(door, await door.invite(), door.newcomer("lab"))
+
+
 # --- E: the upgrade
 
 Bend = Callable[[Newcomer, Newcomer, str], str]
