@@ -189,7 +189,7 @@ class Gateway:
             runtime=runtime,
             reader=self._reader,
             home=self._home,
-            identity=self._identity,
+            own=self._own,
             clock=self._clock,
             turns=turns,
             gatekeeper=self._gatekeeper,

@@ -13,6 +13,9 @@ from gateway.api.mesh import LinkState, LinkStatus, NodeStatus
 from gateway.clock import Clock
 from gateway.endpoints.turn_sockets import TurnSockets
 from gateway.engine.effects import Invited
+from gateway.engine.epochs import standing_of
+from gateway.engine.inputs import Now
+from gateway.engine.own_stream import OwnStream
 from gateway.home import Home
 from gateway.links.peering import Peering
 from gateway.links.reach import Reach
@@ -33,7 +36,7 @@ class GatewayDesk:
     runtime: Runtime
     reader: JournalReader
     home: Home
-    identity: Identity
+    own: OwnStream
     clock: Clock
     turns: TurnSockets
     gatekeeper: Gatekeeper
@@ -42,6 +45,11 @@ class GatewayDesk:
     reach: Reach
     started_at_ms: int
     tokens: TokenTable
+
+    @property
+    def identity(self) -> Identity:
+        """Whose gateway this is, and its epoch of now."""
+        return self.reader.identity()
 
     def authenticate(self, token: str | None, *, trusted_socket: bool) -> Scope | None:
         """Who asks; without a token only a trusted socket is somebody: the admin."""
@@ -87,4 +95,13 @@ class GatewayDesk:
             pid=os.getpid(),
             started_at_ms=self.started_at_ms,
             endpoints=self.reach.endpoints,
+            standing=self._standing(),
+            awaited=tuple(self.reader.doubts()),
+            forked=tuple(
+                f"{node}/{fork.epoch}" for node, forks in self.runtime.view.forks.items() for fork in forks
+            ),
         )
+
+    def _standing(self) -> str:
+        now = Now(self.clock.wall_ms(), self.clock.mono_ms())
+        return standing_of(self.reader, self.runtime.view, self.own, now)

@@ -53,25 +53,25 @@ def stretch_after(
     ``floor`` is the place up to which the outbox was forgotten, in whichever epoch; None for a whole one.
 
     Of an epoch that ended nothing more will come: whoever stands at its end, or past it (a reader may hold
-    more than its writer remembers), goes on at the beginning of the next one. None at the end of the stream.
-    Raises as ``check_cursor``.
-    """
+    more than its writer remembers), goes on at the beginning of the next one; so does who stands in an
+    earlier epoch that the writer has forgotten altogether. None at the end of the stream. Raises as
+    ``check_cursor``."""
     check_form(after)
     if after.epoch == head.epoch:
         start = check_cursor(after, head=head, floor=floor_in(after.epoch, floor))
         return None if start == head.seq else Stretch(head.epoch, start, head.seq)
-    place = next((place for place, row in enumerate(ended) if row.epoch == after.epoch), None)
-    if place is None:
+    ordinal = epoch_ordinal(after.epoch)
+    if ordinal >= epoch_ordinal(head.epoch):
         check_cursor(after, head=head)
-        raise AssertionError("a foreign epoch was refused")
-    lowest = floor_in(after.epoch, floor)
-    if BEGINNING < after.seq < lowest:
-        raise CursorBelowFloor(f"cursor {after.seq} is below the floor", hint="read from 0")
-    start = max(after.seq, lowest)
-    if start < ended[place].shown:
-        return Stretch(after.epoch, start, ended[place].shown)
-    for row in ended[place + 1 :]:
-        if row.shown > (start := floor_in(row.epoch, floor)):
+    for row in ended:
+        start = floor_in(row.epoch, floor)
+        if row.epoch == after.epoch:
+            if BEGINNING < after.seq < start:
+                raise CursorBelowFloor(f"cursor {after.seq} is below the floor", hint="read from 0")
+            start = max(after.seq, start)
+        elif row.ordinal <= ordinal:
+            continue
+        if start < row.shown:
             return Stretch(row.epoch, start, row.shown)
     start = floor_in(head.epoch, floor)
     return Stretch(head.epoch, start, head.seq) if head.seq > start else None

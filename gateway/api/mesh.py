@@ -36,6 +36,12 @@ class NodeStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     endpoints: tuple[str, ...] = ()
     """URLs by which other nodes reach this one."""
     room_loaded: bool = True
+    standing: str = "proven"
+    """How the own outbox stands: ``alone`` and ``proven`` are shown to others, else it is held back."""
+    awaited: tuple[NodeId, ...] = ()
+    """Nodes that have to say what was done for them before this node forgot it."""
+    forked: tuple[str, ...] = ()
+    """Outboxes, ``node/epoch``, that are read no further since their node wrote two histories."""
 
 
 class Waiting(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

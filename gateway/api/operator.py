@@ -61,3 +61,9 @@ class InviteRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Which node may use it; None: any."""
     created_at: str
     expires_at: str
+
+
+class DoubtsEnded(msgspec.Struct, frozen=True):
+    """Answer of ``POST /v1/doubts/end``: whose answer is no longer waited for."""
+
+    nodes: tuple[NodeId, ...]

@@ -161,6 +161,7 @@ def _gateway(home: Home) -> Iterator[Finding]:
     yield Finding("gateway", level, f"{status.node} {'is ready' if status.ready else 'is not ready'}", do)
     if status.storage_full:
         yield Finding("gateway", Level.FAIL, "the disk is full", "free some space; it goes on by itself")
+    yield from _own_outbox(status)
     if status.incidents_open:
         do = "see them with: gateway incidents"
         yield Finding("incidents", Level.WARN, f"{status.incidents_open} are open", do)
@@ -171,6 +172,20 @@ def _gateway(home: Home) -> Iterator[Finding]:
         )
         do = "" if up else "is that node running, and reachable from here or we from there?"
         yield Finding("links", Level.OK if up else Level.WARN, what, do)
+
+
+def _own_outbox(status: StatusAnswer) -> Iterator[Finding]:
+    """Whether others may see it, and what this node has forgotten."""
+    process, epoch = status.process, f"epoch {status.epoch}"
+    shown = process.standing in {"alone", "proven"}
+    do = "" if shown else "nothing new is shown before a peer has answered: see the links"
+    yield Finding("outbox", Level.OK if shown else Level.WARN, f"{epoch}, {process.standing}", do)
+    for node in process.awaited:
+        do = "start that node, or wait no longer: gateway doubts end"
+        yield Finding("outbox", Level.WARN, f"{node} has yet to say what was done for it", do)
+    for fork in process.forked:
+        do = "ask its operator whether it runs twice"
+        yield Finding("outbox", Level.WARN, f"{fork} was written twice and is read no further", do)
 
 
 async def _status(home: Home) -> StatusAnswer:

@@ -6,7 +6,20 @@ from pathlib import Path
 
 import click
 
-from gateway.cli import demo, doctor, harness, history, invites, lake, mesh, messages, node, outbox, reports
+from gateway.cli import (
+    archives,
+    demo,
+    doctor,
+    harness,
+    history,
+    invites,
+    lake,
+    mesh,
+    messages,
+    node,
+    outbox,
+    reports,
+)
 from gateway.cli.exits import Exit, exit_of, explain
 from outbox.errors import MeshError
 
@@ -31,7 +44,7 @@ def cli(context: click.Context, *, home: Path | None) -> None:
     context.obj = home
 
 
-for part in (node, invites, mesh, messages, history, outbox, lake, reports, doctor, demo, harness):
+for part in (node, invites, mesh, messages, history, outbox, lake, reports, archives, doctor, demo, harness):
     for command in part.COMMANDS:
         cli.add_command(command)
 

@@ -23,7 +23,9 @@ def status(context: click.Context, *, as_json: bool) -> None:
         ("ready", found.ready),
         ("since", moment(found.process.started_at_ms)),
         ("endpoints", ", ".join(found.process.endpoints)),
-        ("events in the outbox", found.head_seq),
+        ("events in the outbox", f"{found.head_seq} of epoch {found.epoch}, {found.process.standing}"),
+        *((("waits for", ", ".join(found.process.awaited)),) if found.process.awaited else ()),
+        *((("forked", ", ".join(found.process.forked)),) if found.process.forked else ()),
         *(
             (name, ", ".join(f"{state} {count}" for state, count in by.items()))
             for name, by in counts.items()

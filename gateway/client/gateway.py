@@ -8,7 +8,15 @@ from urllib.parse import quote
 
 from gateway.api.answers import SentAnswer
 from gateway.api.mesh import AgentRow, NodeRow, StatusAnswer
-from gateway.api.operator import AgentAdded, AgentSet, DeadPruned, InviteAnswer, InviteRow, PrunedAnswer
+from gateway.api.operator import (
+    AgentAdded,
+    AgentSet,
+    DeadPruned,
+    DoubtsEnded,
+    InviteAnswer,
+    InviteRow,
+    PrunedAnswer,
+)
 from gateway.api.rows import DeliveryRow, IncidentRow, OutboxAnswer
 from gateway.api.trace import EventTrace
 from gateway.client.agent import AgentClient
@@ -160,3 +168,7 @@ class GatewayClient:
     async def outbox(self, *, after: int = 0, limit: int | None = None) -> OutboxAnswer:
         """Entries of the node's outbox after a position."""
         return await self._wire.get("/v1/outbox", OutboxAnswer, {"after": after, "limit": limit})
+
+    async def end_doubts(self) -> DoubtsEnded:
+        """Wait no longer for nodes that have to say what was done for them before this one forgot it."""
+        return await self._wire.post("/v1/doubts/end", DoubtsEnded, {})

@@ -23,6 +23,7 @@ path                          method     who     answers
 ``/v1/incidents``             GET        admin   rows
 ``/v1/incidents``             POST       agent   202 told
 ``/v1/outbox``                GET        admin   ``{entries, next, head}``
+``/v1/doubts/end``            POST       admin   ``{nodes}``
 ``/livez``, ``/readyz``       GET        anyone  200, or 503
 ============================  =========  ======  ====================================================
 
@@ -36,6 +37,7 @@ from starlette.middleware import Middleware
 
 from gateway.endpoints.dead import DeadRoutes
 from gateway.endpoints.desk import LocalDesk
+from gateway.endpoints.doubts import DoubtRoutes
 from gateway.endpoints.guard import Guard
 from gateway.endpoints.inbox import InboxRoute
 from gateway.endpoints.journal import JournalRoutes
@@ -61,6 +63,7 @@ def local_app(desk: LocalDesk, *, trusted_socket: bool = False) -> Starlette:
         InboxRoute(desk),
         JournalRoutes(desk),
         DeadRoutes(desk),
+        DoubtRoutes(desk),
         MeshRoutes(desk),
         OperatorRoutes(desk),
     )

@@ -3,6 +3,7 @@
 import msgspec
 
 from auth.invites import InviteStatus
+from gateway.engine.doubts import DoubtsEnded
 from outbox.chain import Head, Page
 from outbox.forks import ForkProof
 from outbox.ids import AgentId, EventId, NodeId, Seq
@@ -242,6 +243,7 @@ Answer = (
     | Subscribed
     | AgentChanged
     | Pruned
+    | DoubtsEnded
     | Ticketed
     | Admitted
     | Invited

@@ -14,6 +14,7 @@ from gateway.engine import (
     attempts,
     epochs,
     forks,
+    recall,
     receiver,
     redrive,
     rerouting,
@@ -24,6 +25,7 @@ from gateway.engine import (
 )
 from gateway.engine.absences import Absences
 from gateway.engine.deadletters import Dismiss, Redrive
+from gateway.engine.doubts import EndDoubts
 from gateway.engine.effects import Answer, CaughtUp, Effect, Refused, agent_changed
 from gateway.engine.inputs import (
     AddAgent,
@@ -234,12 +236,17 @@ class Engine:
                 return self._turn(tick, item)
             case AddAgent() | SetAgent() | RemoveAgent():
                 return self._change_agent(tick, item)
-            case Prune():
-                return self._retainer.prune(tick, item)
+            case Prune() | EndDoubts():
+                return self._forget(tick, item)
             case Redrive() | Dismiss():
                 return redrive.handle(tick, self._residents, item)
             case _:
                 return self._desk.answer(item, tick.now, tick.view)
+
+    def _forget(self, tick: Tick, item: Prune | EndDoubts) -> Answer:
+        if isinstance(item, Prune):
+            return self._retainer.prune(tick, item)
+        return recall.release(tick, self._turns, item)
 
     def _turn(self, tick: Tick, item: Settle | Nack | Extend | Subscribe | Grant) -> Answer | None:
         match item:

@@ -8,6 +8,7 @@ Source: "The stream" of ``docs/PROTOCOL.md``.
 """
 
 from collections.abc import Iterator
+from typing import Protocol
 
 from msgspec.structs import replace
 
@@ -26,7 +27,7 @@ from outbox.ids import Epoch, epoch_ordinal, make_epoch
 from outbox.kinds import Kind
 from outbox.limits import PAGE_BYTES_MAX, PAGE_ENTRIES_MAX
 from outbox.recall import StreamEpoch
-from outbox.records import DeliveryState
+from outbox.records import DeliveryState, Identity
 from outbox.store import Store
 from stateroom.view import View
 
@@ -121,7 +122,19 @@ def wake_ms(store: Store, view: View, own: OwnStream, now: Now) -> int | None:
     return now.mono_ms if standing in _ACTIVE else own.next_ms()
 
 
-def standing_of(store: Store, view: View, own: OwnStream, now: Now) -> Standing:
+class Heads(Protocol):
+    """What of a store is asked here."""
+
+    def identity(self) -> Identity:
+        """Whose outbox it is."""
+        ...
+
+    def head(self) -> Head:
+        """How far it goes."""
+        ...
+
+
+def standing_of(store: Heads, view: View, own: OwnStream, now: Now) -> Standing:
     """Where the own outbox stands now."""
     me, head = store.identity().node, store.head()
     claims = {

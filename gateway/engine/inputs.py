@@ -6,6 +6,7 @@
 import msgspec
 
 from gateway.engine.deadletters import Dismiss, Redrive
+from gateway.engine.doubts import EndDoubts
 from outbox.chain import Checkpoint, Excerpt
 from outbox.envelope import IncidentNotice
 from outbox.ids import AgentId, Epoch, EventId, NodeId, Seq
@@ -309,6 +310,7 @@ Input = (
     | LinkDown
     | ClockMeasured
     | ViewChanged
+    | EndDoubts
     | Exchange
     | Renew
     | Upgrade
@@ -331,6 +333,7 @@ Request = (
     | SetAgent
     | RemoveAgent
     | Prune
+    | EndDoubts
     | Exchange
     | Renew
     | Upgrade

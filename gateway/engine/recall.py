@@ -10,6 +10,7 @@ from typing import TypeVar
 
 import msgspec
 
+from gateway.engine.doubts import DoubtsEnded, EndDoubts
 from gateway.engine.limits import RECALL_REFS_MAX
 from gateway.engine.tick import Arrived, Tick
 from gateway.engine.turns import Turns
@@ -82,14 +83,16 @@ def hear(tick: Tick, turns: Turns, arrived: Arrived) -> None:
         turns.withheld.trust(tick, arrived.source)
 
 
-def release(tick: Tick, turns: Turns) -> None:
+def release(tick: Tick, turns: Turns, request: EndDoubts) -> DoubtsEnded:
     """An operator says that nobody else will answer: what waits is engaged, and reported."""
-    for source in tick.store.doubts():
+    doubted = tick.store.doubts()
+    for source in doubted:
         for row in tick.store.open_turns():
             if row.source == source:
                 _suspect(tick, row.event_id)
         tick.store.trust(source)
         turns.withheld.trust(tick, source)
+    return DoubtsEnded(request.req, tuple(doubted))
 
 
 def _end(tick: Tick, turns: Turns, row: Received, ended: Ended) -> None:

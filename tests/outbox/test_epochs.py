@@ -86,8 +86,28 @@ def test_a_reader_that_knows_more_of_an_ended_epoch_goes_on_too(store: Store, wo
     assert walk(store, place(FIRST, 9)) == [("000002", 1)]
     with pytest.raises(CursorPastEnd):
         store.read(place(SECOND, 2), 10, 1000)
-    with pytest.raises(ForeignEpoch):
-        store.read(place(Epoch("000001-ffffffffffff"), 1), 10, 1000)
+    for foreign in (Epoch("000002-ffffffffffff"), THIRD):
+        with pytest.raises(ForeignEpoch):
+            store.read(place(foreign, 1), 10, 1000)
+
+
+@pytest.mark.parametrize(
+    ("epoch", "read"),
+    [
+        ("000001-ffffffffffff", [("000002", 1), ("000003", 1)]),
+        ("000000-ffffffffffff", [("000001", 1), ("000002", 1), ("000003", 1)]),
+        ("000002-ffffffffffff", [("000003", 1)]),
+    ],
+)
+def test_an_earlier_epoch_that_is_unknown_here_is_read_on_from(
+    store: Store, world: Any, epoch: str, read: list[tuple[str, int]]
+) -> None:
+    """Its writer has lost it altogether: the outbox was gone."""
+    for number, later in enumerate((SECOND, THIRD, None), 1):
+        add(store, world, number)
+        if later is not None:
+            begin(store, later)
+    assert walk(store, place(Epoch(epoch), 9)) == read
 
 
 def test_what_was_held_back_is_never_read_once_its_epoch_has_ended(store: Store, world: Any) -> None:

@@ -5,6 +5,7 @@ from typing import get_args
 import msgspec
 import pytest
 
+from gateway.engine.doubts import DoubtsEnded
 from gateway.engine.effects import (
     Admitted,
     AgentChanged,
@@ -62,6 +63,7 @@ SAMPLES = [
     Subscribed(4, "s"),
     AgentChanged(5, "ann", 1, active=False),
     Pruned(10, 7, 3, 900, more=True),
+    DoubtsEnded(6, ("x",)),
     Ticketed(6, b"\xff{}"),
     Admitted(7, "x", "room", b"\xff" * 32, "session", new_member=True),
     Invited(8, "inv", "open", 5, "token"),

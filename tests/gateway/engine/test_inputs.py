@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from gateway.engine.deadletters import Dismiss, Redrive
+from gateway.engine.doubts import EndDoubts
 from gateway.engine.inputs import (
     AddAgent,
     ClockMeasured,
@@ -88,6 +89,7 @@ SAMPLES = [
     LinkDown("x"),
     ClockMeasured("x", -1_500, 20),
     ViewChanged(VIEW),
+    EndDoubts(10),
     Exchange(10, b"\xff", "::1"),
     Renew(11, b"\xff", "::1"),
     Upgrade(12, "t", "p", "/v1", "room", "::1"),

@@ -1,0 +1,1 @@
+"""A node in one file, and a node made of one again."""

@@ -1,0 +1,108 @@
+"""``backup``, ``restore``, ``doubts``: a node in a file, back again, and what it has forgotten since."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from gateway.cli.homes import ask, current_home
+from gateway.cli.options import as_json
+from gateway.cli.output import emit_json, moment, note, table
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.option(
+    "--with-keys", is_flag=True, help="Also the keys and tokens: whoever has the file can be this node."
+)
+@as_json
+@click.pass_context
+def backup(context: click.Context, *, file: Path, with_keys: bool, as_json: bool) -> None:
+    """Write this node into FILE (0600) and check it; the gateway may run meanwhile."""
+    from gateway.backup.making import make_backup
+    from gateway.clock import Clock
+
+    home = current_home(context)
+    with _progress("copying") as progress:
+        made = make_backup(home, file, with_keys=with_keys, now_ms=Clock().wall_ms(), progress=progress)
+    if as_json:
+        emit_json(made)
+    else:
+        click.echo(f"{made.node}: {made.seq} events of epoch {made.epoch}, verified, in {file}")
+    if with_keys:
+        note("it holds this node's private keys and tokens: whoever can read it can be this node")
+    else:
+        note("keys/ and the tokens are not in it: keep a copy of them in a safe place, once")
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False, exists=True))
+@click.option("--force", is_flag=True, help="Set aside the databases of a home that is a node's already.")
+@click.option(
+    "--without-peers",
+    is_flag=True,
+    help="Do not wait for what other nodes remember: what was done before may be done again.",
+)
+@as_json
+@click.pass_context
+def restore(context: click.Context, *, file: Path, force: bool, without_peers: bool, as_json: bool) -> None:
+    """Make the home of a node from a backup. Its next start begins a new epoch and asks the others."""
+    from gateway.backup.restoring import restore as put_back
+    from gateway.clock import Clock
+
+    home = current_home(context)
+    with _progress("unpacking") as progress:
+        made = put_back(
+            home, file, force=force, ask=not without_peers, now_ms=Clock().wall_ms(), progress=progress
+        )
+    if as_json:
+        emit_json(made)
+        return
+    click.echo(f"{made.node} as it was at {moment(made.made_at_ms)}: {made.seq} events of epoch {made.epoch}")
+    note(f"home: {home.root}\nnext: gateway run; gateway status shows whose answer is waited for")
+
+
+@contextmanager
+def _progress(label: str) -> Iterator[Callable[[int, int], None]]:
+    with click.progressbar(length=1, label=label, file=sys.stderr, hidden=not sys.stderr.isatty()) as bar:
+
+        def update(done: int, total: int) -> None:
+            bar.length = max(1, total)
+            bar.update(done - bar.pos)
+
+        yield update
+
+
+@click.group()
+def doubts() -> None:
+    """Nodes that have to say what was done for them before this node was restored."""
+
+
+@doubts.command("list")
+@as_json
+@click.pass_context
+def listed(context: click.Context, *, as_json: bool) -> None:
+    """Whose answer is waited for; nothing of theirs is handed to an agent before."""
+    status = ask(context, lambda gateway: gateway.status())
+    rows = list(status.process.awaited)
+    if as_json:
+        emit_json(rows)
+        return
+    table(("node",), [(node,) for node in rows], empty="no answer is waited for")
+
+
+@doubts.command("end")
+@as_json
+@click.pass_context
+def end(context: click.Context, *, as_json: bool) -> None:
+    """Wait no longer: what is open is handed to agents, and reported as possibly done before."""
+    ended = ask(context, lambda gateway: gateway.end_doubts())
+    if as_json:
+        emit_json(ended)
+        return
+    click.echo(f"no longer waited for: {', '.join(ended.nodes) or 'nobody was'}")
+
+
+COMMANDS = (backup, restore, doubts)

@@ -1,0 +1,18 @@
+"""What an operator asks of a node that has forgotten, and the answer."""
+
+import msgspec
+
+from outbox.ids import NodeId
+
+
+class EndDoubts(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
+    """Wait no longer for nodes that have to say what was done for them. Answer: DoubtsEnded."""
+
+    req: int
+
+
+class DoubtsEnded(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
+    """What these nodes have sent is handed to agents again."""
+
+    req: int
+    nodes: tuple[NodeId, ...]
