@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from gateway.engine.effects import Pruned
-from gateway.engine.inputs import FloorRead, Prune
+from gateway.engine.inputs import FloorRead, Prune, StreamKnown
 from gateway.engine.limits import RETAIN_BATCHES_MAX
 from gateway.engine.policy import Policy, Retention
 from outbox.chain import Checkpoint
@@ -316,3 +316,17 @@ def test_what_was_forgotten_is_said_anew_to_who_asks_again(small: Any, stranger:
         "accepted",
         "processed",
     ]
+
+
+def test_a_head_from_below_the_floor_proves_no_lost_history(small: Any) -> None:
+    ended(small, 1)
+    before = small.store("a").head()
+    shown = small.store("a").checkpoint_from(before.epoch, before.seq)
+    ended(small, 5)
+    look(small, "a")
+    assert floor(small, "a") > before.seq
+    small.tick("a", StreamKnown("b", shown))
+    small.rumour()
+    small.tick("a")
+    assert small.store("a").identity().epoch == before.epoch
+    assert open_incidents(small, "a", "stream_epoch") == []
