@@ -8,6 +8,7 @@ from gateway.engine.inputs import PageRead
 from gateway.links.registry import Registry
 from gateway.rooms import Rooms
 from gateway.tokens import TokenTable
+from outbox.blobref import BlobId
 from outbox.forks import ForkProof
 from outbox.ids import NodeId
 from outbox.records import Identity
@@ -69,6 +70,12 @@ class GatewayOutlets:
     def fork_found(self, proof: ForkProof) -> None:
         """Into the ``state`` room."""
         self._rooms.say_fork(proof)
+
+    def blobs_missing(self) -> None:
+        """To whoever fetches them."""
+
+    def blob_dropped(self, sha256: BlobId) -> None:
+        """To where the files are."""
 
     def reset(self) -> None:
         """All subscriptions are gone, and what links have told."""

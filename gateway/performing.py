@@ -6,6 +6,7 @@ from typing import Protocol
 import structlog
 
 from gateway.copies import Copies
+from gateway.engine.bloblife import BlobDropped, BlobsMissing
 from gateway.engine.effects import (
     AgentChanged,
     Answer,
@@ -25,6 +26,7 @@ from gateway.engine.effects import (
 from gateway.engine.inputs import PageRead
 from gateway.errors import CopyRunning
 from gateway.feed import Feed
+from outbox.blobref import BlobId
 from outbox.chain import genesis
 from outbox.forks import ForkProof
 from outbox.ids import NodeId
@@ -70,6 +72,14 @@ class Outlets(Protocol):
         """Tell the state room."""
         ...
 
+    def blobs_missing(self) -> None:
+        """Fetch what is named and not here."""
+        ...
+
+    def blob_dropped(self, sha256: BlobId) -> None:
+        """Take the file of a blob away."""
+        ...
+
     def reset(self) -> None:
         """The engine was built anew: its subscriptions are gone."""
         ...
@@ -90,6 +100,10 @@ def perform(
             case CopyChanged():
                 copies.changed(effect)
                 outlets.grown(effect.node)
+            case BlobsMissing():
+                outlets.blobs_missing()
+            case BlobDropped():
+                outlets.blob_dropped(effect.sha256)
             case CaughtUp():
                 log.debug("stream.caught_up", node=effect.node)
             case StreamBroken():

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 import msgspec
 
+from outbox.blobref import BlobRef, check_ref
 from outbox.errors import InvalidEvent, InvalidId, TooLarge
 from outbox.ids import AgentId, Epoch, EventId, NodeId, agent_id, event_id, node_id
 from outbox.kinds import RULES, AckStatus, Outcome, known_kind
@@ -73,6 +74,8 @@ class Event(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_
     """The dead letter that an operator sent again as this event."""
     trace: Trace = Trace()
     payload: msgspec.Raw = msgspec.Raw(b"null")
+    payload_ref: BlobRef | None = None
+    """Instead of a payload: a blob that the emitter's gateway serves."""
 
 
 class Header(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True):
@@ -141,7 +144,10 @@ _encode = msgspec.json.Encoder().encode
 def encode_event(event: Event) -> bytes:
     """The body of an entry. Raises TooLarge when payload or body are above their limits."""
     if len(memoryview(event.payload)) > PAYLOAD_BYTES_MAX:
-        raise TooLarge(f"the payload has more than {PAYLOAD_BYTES_MAX} bytes", hint="send a reference to it")
+        raise TooLarge(
+            f"the payload has more than {PAYLOAD_BYTES_MAX} bytes",
+            hint="send it as a blob: gateway send --file",
+        )
     body = _encode(event)
     if len(body) > BODY_BYTES_MAX:
         raise TooLarge(f"the event has more than {BODY_BYTES_MAX} bytes")
@@ -187,6 +193,10 @@ def _check(event: Event) -> None:
         raise InvalidEvent("v, priority, attempt or hops is out of range")
     if len(event.to_agents) > RECIPIENTS_MAX or (event.to_agents and event.to_agent_id is not None):
         raise InvalidEvent("toAgents is too long, or stands beside toAgentId")
+    if event.payload_ref is not None:
+        check_ref(event.payload_ref)
+        if bytes(event.payload) != b"null":
+            raise InvalidEvent("payload stands beside payloadRef")
     if len(event.thread_id or "") > THREAD_ID_MAX or len(event.type or "") > TYPE_MAX:
         raise InvalidEvent("threadId or type is too long")
 

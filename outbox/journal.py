@@ -14,6 +14,7 @@ from outbox.reader import read_identity
 from outbox.records import Identity
 from outbox.schema import COMPONENT, MIGRATIONS
 from outbox.sql.agents import AgentWrites
+from outbox.sql.blobs import BlobWrites
 from outbox.sql.copies import CopyWrites
 from outbox.sql.cursors import CursorWrites
 from outbox.sql.deliveries import DeliveryWrites
@@ -24,7 +25,14 @@ from outbox.sql.rows import BufferedRows
 
 
 class Journal(
-    RetentionWrites, DeliveryWrites, CursorWrites, CopyWrites, LedgerWrites, IncidentWrites, AgentWrites
+    RetentionWrites,
+    DeliveryWrites,
+    CursorWrites,
+    CopyWrites,
+    LedgerWrites,
+    IncidentWrites,
+    AgentWrites,
+    BlobWrites,
 ):
     """The one writer of a node's database. Method contracts are those of ``outbox.store.Store``.
 

@@ -3,6 +3,12 @@
 PAYLOAD_BYTES_MAX = 256 * 1024
 """Inline payload; larger content belongs in a blob so that one event never blocks a link for long."""
 
+BLOB_BYTES_MAX = 64 * 1024**3
+"""One blob: more than any file that agents have to hand each other, and far below what offsets can count."""
+
+MEDIA_TYPE_MAX = 128
+"""Characters of a blob's media type: it is shown in tables and headers."""
+
 BODY_BYTES_MAX = PAYLOAD_BYTES_MAX + 16 * 1024
 """An event's bytes: the payload and a generous envelope. Enforced at publish, so none can poison a link."""
 

@@ -3,10 +3,11 @@
 It passes the same tests as the journal.
 """
 
+from outbox.twin.blobs import TwinBlobs
 from outbox.twin.copies import TwinCopies
 from outbox.twin.cursors import TwinCursors
 from outbox.twin.retention import TwinRetention
 
 
-class MemoryStore(TwinRetention, TwinCursors, TwinCopies):
+class MemoryStore(TwinBlobs, TwinRetention, TwinCursors, TwinCopies):
     """``outbox.store.Store`` in dictionaries; nothing survives the object."""

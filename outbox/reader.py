@@ -11,6 +11,7 @@ from outbox.errors import StorageFailed, WorldError
 from outbox.records import Identity
 from outbox.schema import COMPONENT, MIGRATIONS
 from outbox.sql.agents import AgentReads
+from outbox.sql.blobs import BlobReads
 from outbox.sql.copies import CopyReads
 from outbox.sql.cursors import CursorReads
 from outbox.sql.deliveries import DeliveryReads
@@ -21,7 +22,7 @@ from outbox.sql.rows import Rows
 
 
 class JournalReader(
-    RetentionReads, DeliveryReads, CursorReads, CopyReads, LedgerReads, IncidentReads, AgentReads
+    RetentionReads, DeliveryReads, CursorReads, CopyReads, LedgerReads, IncidentReads, AgentReads, BlobReads
 ):
     """Read-only view of one journal; the methods are those of ``outbox.store.Store``.
 

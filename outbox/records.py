@@ -8,6 +8,7 @@ from enum import StrEnum
 
 import msgspec
 
+from outbox.blobref import BlobId
 from outbox.ids import AgentId, Epoch, EventId, MeshId, NodeId, Seq
 from outbox.kinds import Outcome
 
@@ -145,6 +146,8 @@ class Received(msgspec.Struct, frozen=True, kw_only=True):
     share: Share = Share.SOLE
     via: NodeId | None = None
     """Which relay brought it; None when its writer did."""
+    blob: BlobId | None = None
+    """What its event names: the turn is not dealt before it is here."""
 
 
 class LocalAgent(msgspec.Struct, frozen=True, kw_only=True):
@@ -252,3 +255,32 @@ class Copy(msgspec.Struct, frozen=True, kw_only=True):
     bytes: int
     oldest_at_ms: int
     """When its first batch was copied."""
+
+
+class Blob(msgspec.Struct, frozen=True, kw_only=True):
+    """A whole blob in the home."""
+
+    sha256: BlobId
+    bytes: int
+    stored_at_ms: int
+    """When it was stored, or last asked to be kept."""
+
+
+class Naming(msgspec.Struct, frozen=True):
+    """An entry that names a blob."""
+
+    source: NodeId
+    """Whose outbox it stands in."""
+    header: bytes
+
+
+class MissingBlob(msgspec.Struct, frozen=True, order=True):
+    """A blob that is named here and not here."""
+
+    sha256: BlobId
+    bytes: int
+    """As its event says."""
+    source: NodeId
+    """Whose outbox names it: there it was first."""
+    awaited: bool
+    """A turn waits for it; else only a copy names it."""

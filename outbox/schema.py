@@ -18,6 +18,7 @@ from outbox.migrations import (
     v5_copies,
     v6_recipients,
     v7_via,
+    v8_blobs,
 )
 
 COMPONENT = "journal"
@@ -53,4 +54,5 @@ MIGRATIONS = (
     v5_copies.STEP,
     v6_recipients.STEP,
     v7_via.STEP,
+    v8_blobs.STEP,
 )

@@ -14,6 +14,7 @@ from outbox.chain import Checkpoint, Head
 from outbox.errors import StorageFailed
 from outbox.ids import Epoch, EventId, MeshId, NodeId, Seq, event_id_bytes, event_id_from_bytes
 from outbox.records import (
+    Blob,
     Copy,
     Delivery,
     Doubt,
@@ -183,11 +184,13 @@ class OutboxRow(NamedTuple):
     corr_id: bytes | None
     header: bytes
     body: bytes
+    blob: str | None
 
 
 DELIVERIES = Table("deliveries", Delivery, ("event_id", "node"))
 RECEIVED = Table("received", Received, ("source", "event_id", "to_agent"))
 CURSORS = Table("cursors", Cursor, ("source",))
+BLOBS = Table("blobs", Blob, ("sha256",))
 COPIES = Table("copies", Copy, ("source", "epoch"))
 EPOCHS = Table("epochs", EpochRow, ("ordinal",))
 DOUBTS = Table("doubts", Doubt, ("source",))

@@ -18,12 +18,22 @@ from outbox.errors import CallerError, MeshError, PeerError, WorldError
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 PROTOCOL = ROOT / "docs" / "PROTOCOL.md"
-RECORDS = ["Event", "Trace", "RouteDecision", "Ack", "DeadLetter", "Signal", "IncidentNotice", "Header"]
+RECORDS = [
+    "Event",
+    "Trace",
+    "RouteDecision",
+    "Ack",
+    "DeadLetter",
+    "Signal",
+    "IncidentNotice",
+    "BlobRef",
+    "Header",
+]
 
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _MAKE = re.compile(r"\bmake ([a-z][a-z-]*)")
 _CODE = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
-_CELL = re.compile(r"`([A-Za-z]+)`")
+_CELL = re.compile(r"`([A-Za-z0-9]+)`")
 
 
 def page_name(path: Path) -> str:

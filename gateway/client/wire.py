@@ -152,7 +152,9 @@ class Wire:
 def bounded(content: bytes) -> bytes:
     """What the gateway would not read to its end is not sent: its answer might be lost with the rest."""
     if len(content) > BODY_BYTES_MAX:
-        raise TooLarge(f"a request has at most {BODY_BYTES_MAX} bytes", hint="send a reference to it")
+        raise TooLarge(
+            f"a request has at most {BODY_BYTES_MAX} bytes", hint="send it as a blob: gateway send --file"
+        )
     return content
 
 

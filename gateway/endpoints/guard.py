@@ -123,4 +123,6 @@ def _bounded(receive: Receive) -> Receive:
 
 
 def _too_large() -> BodyTooLarge:
-    return BodyTooLarge(f"a body has at most {BODY_BYTES_MAX} bytes", hint="send a reference to it")
+    return BodyTooLarge(
+        f"a body has at most {BODY_BYTES_MAX} bytes", hint="send it as a blob: gateway send --file"
+    )

@@ -3,6 +3,7 @@
 import msgspec
 
 from auth.invites import InviteStatus
+from gateway.engine.bloblife import BlobDropped, BlobKept, BlobsMissing
 from gateway.engine.doubts import DoubtsEnded
 from outbox.chain import Head, Page
 from outbox.forks import ForkProof
@@ -244,6 +245,7 @@ Answer = (
     | AgentChanged
     | Pruned
     | DoubtsEnded
+    | BlobKept
     | Ticketed
     | Admitted
     | Invited
@@ -254,6 +256,8 @@ Effect = (
     | Handed
     | Appended
     | CopyChanged
+    | BlobsMissing
+    | BlobDropped
     | CursorMoved
     | CaughtUp
     | StreamBroken

@@ -12,6 +12,7 @@ from gateway.courier.limits import CourierLimits
 from gateway.engine import (
     answers,
     attempts,
+    blobs,
     epochs,
     forks,
     recall,
@@ -24,6 +25,7 @@ from gateway.engine import (
     timers,
 )
 from gateway.engine.absences import Absences
+from gateway.engine.bloblife import BlobLost, KeepBlob
 from gateway.engine.deadletters import Dismiss, Redrive
 from gateway.engine.doubts import EndDoubts
 from gateway.engine.effects import Answer, CaughtUp, Effect, Refused, agent_changed
@@ -51,9 +53,7 @@ from gateway.engine.inputs import (
     Send,
     SetAgent,
     Settle,
-    StreamFlows,
     StreamKnown,
-    StreamStalled,
     Subscribe,
     TellIncident,
     Unsubscribe,
@@ -67,6 +67,7 @@ from gateway.engine.peers import Peers
 from gateway.engine.policy import Policy
 from gateway.engine.residents import Residents
 from gateway.engine.retention import Retainer
+from gateway.engine.stalls import StreamFlows, StreamStalled
 from gateway.engine.steadyclock import SteadyClock, newest_ms
 from gateway.engine.tick import Entropy, Tick
 from gateway.engine.turns import Turns
@@ -191,6 +192,8 @@ class Engine:
                 self._hear_link(tick, item)
             case ClockMeasured():
                 self._peers.measured(item)
+            case BlobLost():
+                blobs.lose(tick, self._turns, item)
             case ViewChanged():
                 self._see(tick, item.view)
             case Unsubscribe():
@@ -236,17 +239,21 @@ class Engine:
                 return self._turn(tick, item)
             case AddAgent() | SetAgent() | RemoveAgent():
                 return self._change_agent(tick, item)
-            case Prune() | EndDoubts():
-                return self._forget(tick, item)
+            case Prune() | EndDoubts() | KeepBlob():
+                return self._keep(tick, item)
             case Redrive() | Dismiss():
                 return redrive.handle(tick, self._residents, item)
             case _:
                 return self._desk.answer(item, tick.now, tick.view)
 
-    def _forget(self, tick: Tick, item: Prune | EndDoubts) -> Answer:
-        if isinstance(item, Prune):
-            return self._retainer.prune(tick, item)
-        return recall.release(tick, self._turns, item)
+    def _keep(self, tick: Tick, item: Prune | EndDoubts | KeepBlob) -> Answer:
+        if isinstance(item, KeepBlob):
+            return blobs.keep(tick, self._turns, item)
+        if isinstance(item, EndDoubts):
+            return recall.release(tick, self._turns, item)
+        pruned = self._retainer.prune(tick, item)
+        blobs.collect(tick)
+        return pruned
 
     def _turn(self, tick: Tick, item: Settle | Nack | Extend | Subscribe | Grant) -> Answer | None:
         match item:

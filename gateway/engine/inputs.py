@@ -5,8 +5,11 @@
 
 import msgspec
 
+from gateway.engine.bloblife import BlobLost, KeepBlob
 from gateway.engine.deadletters import Dismiss, Redrive
 from gateway.engine.doubts import EndDoubts
+from gateway.engine.stalls import StreamFlows, StreamStalled
+from outbox.blobref import BlobRef
 from outbox.chain import Checkpoint, Excerpt
 from outbox.envelope import IncidentNotice
 from outbox.ids import AgentId, Epoch, EventId, NodeId, Seq
@@ -31,6 +34,8 @@ class Send(msgspec.Struct, frozen=True, tag=True, tag_field="t", kw_only=True):
     """The event of its inbox that made the agent send this: chains of causes end like chains of replies."""
     wait: bool = False
     """A known agent without an owner: wait until it has one, instead of giving up at once."""
+    payload_ref: BlobRef | None = None
+    """Instead of a payload (``null``): a blob that is here."""
 
 
 class Reply(msgspec.Struct, frozen=True, tag=True, tag_field="t", kw_only=True):
@@ -44,6 +49,8 @@ class Reply(msgspec.Struct, frozen=True, tag=True, tag_field="t", kw_only=True):
     """The lease of the turn; may be left out when nobody else holds it."""
     type: str | None = None
     idempotency_key: str | None = None
+    payload_ref: BlobRef | None = None
+    """Instead of a payload (``null``): a blob that is here."""
 
 
 class TellIncident(msgspec.Struct, frozen=True, tag=True, tag_field="t", kw_only=True):
@@ -181,19 +188,6 @@ class RelayCaught(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
     what: str
 
 
-class StreamStalled(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
-    """A peer has more of a stream than it brings, for a minute, over a link that is up."""
-
-    node: NodeId
-    peer: NodeId
-
-
-class StreamFlows(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
-    """That stream moves again, or nobody is known to have more of it."""
-
-    node: NodeId
-
-
 class StreamHead(msgspec.Struct, frozen=True):
     """How far a stream goes, as a link advertises it."""
 
@@ -300,6 +294,8 @@ Input = (
     | SetAgent
     | RemoveAgent
     | Prune
+    | KeepBlob
+    | BlobLost
     | PageRead
     | FloorRead
     | RelayCaught
@@ -334,6 +330,7 @@ Request = (
     | RemoveAgent
     | Prune
     | EndDoubts
+    | KeepBlob
     | Exchange
     | Renew
     | Upgrade

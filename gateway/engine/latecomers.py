@@ -34,4 +34,5 @@ def _late(known: Received, agent: AgentId, now_ms: int) -> Received:
         accepted_at_ms=now_ms,
         expires_at_ms=known.expires_at_ms,
         share=Share.LATE,
+        blob=known.blob,
     )

@@ -24,6 +24,13 @@ HANDS_MAX = 4
 """Turns that an agent may have in hand and still be taken for one that works on them one by one: what it
 sends meanwhile to their senders, or in their threads, answers them. Who holds more is no loop of two."""
 
+BLOB_GRACE_MS = 3_600_000
+"""So long a blob that nobody names stays after it came, or was last asked to be kept: its sender has yet to
+send the event, which takes seconds, and may be restarted in between."""
+
+BLOBS_DROPPED_MAX = 200
+"""Blobs that one tick lets go of; their files go one by one right after it."""
+
 PRIORITY_NORMAL = 2
 
 PACES_MAX = 10_000

@@ -6,10 +6,13 @@ and never runs ahead of it. What is too old or too much is let go of at the begi
 
 from collections.abc import Iterable
 
+from gateway.engine.awaited import is_missing
+from gateway.engine.bloblife import BlobsMissing
 from gateway.engine.effects import CopyChanged
 from gateway.engine.limits import TRIM_BATCHES, TRIM_EVERY_MS
 from gateway.engine.policy import MirrorPolicy
 from gateway.engine.tick import Tick
+from outbox.blobref import named_blob
 from outbox.chain import Page
 from outbox.ids import Epoch, NodeId
 from outbox.records import Copy
@@ -33,6 +36,8 @@ class Mirrors:
         copy = tick.store.extend_copy(node, page, tick.now.wall_ms)
         self._put(copy)
         tick.effects.append(CopyChanged(node, copy, page))
+        if any(is_missing(tick.store, named_blob(entry.body)) for entry in page.entries):
+            tick.effects.append(BlobsMissing())
         self._trim(tick)
 
     def _trim(self, tick: Tick) -> None:

@@ -25,6 +25,9 @@ class Parked:
         self._source_of: dict[Place, NodeId] = {}
         self._deadlines = Timers()
 
+    def __contains__(self, place: Place) -> bool:
+        return place in self._source_of
+
     def add(self, source: NodeId, place: Place, now_ms: int) -> None:
         """Let an item wait for its stream."""
         if not self._by_source.get(source):

@@ -167,6 +167,7 @@ def _row(tick: Tick, arrived: Arrived, agent: AgentId, *, held: bool) -> Receive
         expires_at_ms=_expires_at_ms(event),
         via=tick.via,
         share=_share(event),
+        blob=event.payload_ref.sha256 if event.payload_ref is not None else None,
     )
 
 

@@ -90,13 +90,15 @@ def _within(batches: list[Batch], bound: _Place) -> list[Batch]:
 
 
 def _not_owed(tick: Tick, batches: list[Batch]) -> list[Batch]:
-    """Those before the first entry whose delivery has no end."""
+    """Those before the first entry whose delivery has no end, or whose blob the asker may still fetch."""
     if not batches:
         return batches
-    owed = tick.store.first_owed(batches[-1].epoch, batches[-1].seq)
-    if owed is None:
+    last = batches[-1]
+    unfetched = tick.store.first_unfetched(last.epoch, last.seq, tick.now.wall_ms)
+    owed = [place for place in (tick.store.first_owed(last.epoch, last.seq), unfetched) if place is not None]
+    if not owed:
         return batches
-    first = (epoch_ordinal(owed[0]), owed[1])
+    first = min((epoch_ordinal(epoch), seq) for epoch, seq in owed)
     return [batch for batch in batches if (epoch_ordinal(batch.epoch), batch.seq) < first]
 
 

@@ -10,6 +10,7 @@ import msgspec
 
 from gateway.audience import audience, means_several
 from gateway.engine.attempts import parked
+from gateway.engine.blobs import check_named
 from gateway.engine.effects import Sent
 from gateway.engine.inputs import Reply, Send
 from gateway.engine.letters import bury
@@ -18,6 +19,7 @@ from gateway.engine.obligations import owe
 from gateway.engine.tick import Tick
 from gateway.engine.turns import Turns
 from gateway.routing import Route, resolve
+from outbox.blobref import BlobRef
 from outbox.delivery import Input, standing
 from outbox.envelope import Event, Trace, decode_event
 from outbox.errors import HopLimit, IdempotencyConflict, InvalidEvent, LoopLimit, NotFound
@@ -35,6 +37,7 @@ def send(tick: Tick, turns: Turns, request: Send, owner_epoch: int) -> Sent:
     """
     _check_labels(request)
     _check_terms(request)
+    check_named(tick, request)
     digest = _digest(
         request.to,
         request.payload,
@@ -43,6 +46,7 @@ def send(tick: Tick, turns: Turns, request: Send, owner_epoch: int) -> Sent:
         request.expires_in_ms,
         request.priority,
         request.wait,
+        request.payload_ref,
     )
     known = _remembered(tick, request.agent, request.idempotency_key, digest)
     if known is not None:
@@ -76,6 +80,7 @@ def send(tick: Tick, turns: Turns, request: Send, owner_epoch: int) -> Sent:
             source_owner_epoch=owner_epoch, route_decision=route.decision() if route else None, hops=hops
         ),
         payload=request.payload,
+        payload_ref=request.payload_ref,
     )
     if route is not None:
         return _emit(tick, request.req, event, route, digest, wait=request.wait)
@@ -88,10 +93,11 @@ def send(tick: Tick, turns: Turns, request: Send, owner_epoch: int) -> Sent:
 def reply(tick: Tick, request: Reply, question: Event, owner_epoch: int) -> Sent:
     """Append the answer to an event of the agent's inbox. Raises CallerError branches; then nothing was."""
     _check_labels(request)
+    check_named(tick, request)
     assert question.source_agent_id is not None, "without one it does not reach an inbox"
     hops = question.trace.hops + 1
     _check_hops(hops)
-    digest = _digest(question.event_id, request.payload, request.type)
+    digest = _digest(question.event_id, request.payload, request.type, request.payload_ref)
     known = _remembered(tick, request.agent, request.idempotency_key, digest)
     if known is not None:
         return _again(tick, request.req, known)
@@ -112,6 +118,7 @@ def reply(tick: Tick, request: Reply, question: Event, owner_epoch: int) -> Sent
         idempotency_key=request.idempotency_key,
         trace=Trace(source_owner_epoch=owner_epoch, route_decision=route.decision(), hops=hops),
         payload=request.payload,
+        payload_ref=request.payload_ref,
     )
     return _emit(tick, request.req, event, route, digest)
 
@@ -172,8 +179,10 @@ def _check_terms(request: Send) -> None:
         raise InvalidEvent("priority is 0 (critical) to 4 (low)")
 
 
-def _digest(*fields: str | int | msgspec.Raw | None) -> bytes:
+def _digest(*fields: str | int | msgspec.Raw | BlobRef | None) -> bytes:
     """What tells one client request from another under the same idempotency key."""
+    if fields[-1] is None:
+        fields = fields[:-1]  # without a blob, as it was before there were any
     return sha256(msgspec.json.encode(fields)).digest()
 
 

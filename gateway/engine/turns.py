@@ -10,6 +10,7 @@ from gateway.courier.courier import Courier
 from gateway.courier.item import HandOver, Item
 from gateway.courier.timers import Timers
 from gateway.engine import acks
+from gateway.engine.awaited import WRONG_SIZE, says_wrong_size
 from gateway.engine.effects import Handed, Subscribed
 from gateway.engine.fullness import Fullness
 from gateway.engine.held import Held
@@ -20,10 +21,11 @@ from gateway.engine.tick import Tick
 from gateway.engine.turnkey import parse_turn_key, turn_key
 from gateway.engine.withheld import Withheld
 from gateway.routing import Standing, inbox_stream, standing
+from outbox.blobref import BlobId
 from outbox.envelope import Event, decode_event
 from outbox.ids import AgentId, EventId, NodeId
 from outbox.kinds import RULES, Kind, Outcome
-from outbox.records import Received, Share, TurnState
+from outbox.records import Blob, Received, Share, TurnState
 from outbox.store import Store
 
 _EXPIRES, _HOLD_ENDS = "expires", "hold_ends"
@@ -53,7 +55,7 @@ class Turns:
         self.withheld.load(store)
         for row in store.open_turns():
             self._admit(row, decode_event(row.body), now)
-            self.withheld.admit(row, now)
+            self.withheld.admit(store, row, now)
 
     # --- inboxes
 
@@ -93,7 +95,7 @@ class Turns:
         self._admit(row, event, tick.now)
         self._deadlines.set((_EXPIRES, turn_key(row)), tick.now.wall_ms + max(0, self._left_ms(tick, row)))
         if row.state is TurnState.QUEUED:
-            self.withheld.take(tick, row)
+            self._withhold(tick, row)
 
     def turn_away(self, tick: Tick, row: Received, why: str) -> None:
         """One of several recipients cannot have it."""
@@ -163,7 +165,27 @@ class Turns:
         tick.store.put_received(replace(row, state=TurnState.QUEUED))
         item = Item(key, row.priority)
         self._courier.readmit(inbox_stream(row.to_agent), item, tick.now.mono_ms)
-        self.withheld.take(tick, row)
+        self._withhold(tick, row)
+
+    # --- blobs
+
+    def _withhold(self, tick: Tick, row: Received) -> None:
+        if says_wrong_size(tick.store, row):
+            self._end(tick, row, Outcome.FAILED, WRONG_SIZE)
+        else:
+            self.withheld.take(tick, row)
+
+    def blob_here(self, tick: Tick, blob: Blob) -> None:
+        """A blob has come: what waited for it is dealt."""
+        for key in self.withheld.awaiting(blob.sha256):
+            row = self._row(tick, key)
+            self.withheld.blob_here(row, tick.now)
+            self._withhold(tick, row)
+
+    def blob_lost(self, tick: Tick, blob: BlobId, why: str) -> None:
+        """A blob will not come: what waits for it has failed."""
+        for key in self.withheld.awaiting(blob):
+            self._end(tick, self._row(tick, key), Outcome.FAILED, acks.cut(why))
 
     def cancel(self, tick: Tick, source: NodeId, event: EventId) -> None:
         """The sender gave up: what nobody holds yet is not engaged any more."""

@@ -2,16 +2,21 @@
 
 A stream that is *behind* its advertised head may still take back what it brought; a node that is *doubted*
 has yet to say what of its events was dealt with here before this node forgot it. The first ends with time,
-the second only with the answer, or when an operator says that none will come."""
+the second only with the answer, or when an operator says that none will come. A turn whose event names a
+blob waits for that too. Whatever it waits for, it is dealt when nothing is left to wait for.
+"""
 
 from collections.abc import Mapping
 
 from gateway.courier.courier import Courier
+from gateway.engine.awaited import Awaited, is_missing
+from gateway.engine.bloblife import BlobsMissing
 from gateway.engine.inputs import Now
 from gateway.engine.parked import Parked
 from gateway.engine.tick import Tick
 from gateway.engine.turnkey import turn_key
 from gateway.routing import inbox_stream
+from outbox.blobref import BlobId
 from outbox.ids import Epoch, NodeId
 from outbox.records import Received, TurnState
 from outbox.store import Store
@@ -23,21 +28,27 @@ class Withheld:
     def __init__(self, courier: Courier) -> None:
         self._courier = courier
         self._parked = Parked()
+        self._awaited = Awaited()
         self._doubted: Mapping[NodeId, Epoch] = {}
 
     def load(self, store: Store) -> None:
         """Who is doubted outlives the process."""
         self._doubted = store.doubts()
 
-    def admit(self, row: Received, now: Now) -> None:
-        """A turn that is queued again after a start waits while its source is doubted."""
+    def admit(self, store: Store, row: Received, now: Now) -> None:
+        """A turn that is queued again after a start waits while its source is doubted or its blob missing."""
         if row.state is TurnState.QUEUED and row.source in self._doubted:
             self._park(row, now)
+        if row.state is TurnState.QUEUED and is_missing(store, row.blob):
+            self._await(row)
 
     def take(self, tick: Tick, row: Received) -> None:
-        """A turn that was just queued waits while its source is behind or doubted."""
+        """A turn that was just queued waits while its source is behind or doubted, or its blob missing."""
         if tick.peers.is_behind(row.source) or row.source in self._doubted:
             self._park(row, tick.now)
+        if is_missing(tick.store, row.blob):
+            self._await(row)
+            tick.effects.append(BlobsMissing())
 
     def hold_back(self, tick: Tick, sources: set[NodeId]) -> None:
         """These streams have more to tell: what nobody was handed yet waits until it is read."""
@@ -54,7 +65,8 @@ class Withheld:
         if source in self._doubted:
             return
         for stream, item in self._parked.release(source):
-            self._courier.let_go(stream, item, now.mono_ms)
+            if (stream, item) not in self._awaited:
+                self._courier.let_go(stream, item, now.mono_ms)
 
     def doubt(self, tick: Tick) -> None:
         """Deal nothing more of nodes that have to say what was dealt with."""
@@ -71,7 +83,20 @@ class Withheld:
 
     def drop(self, row: Received) -> None:
         """It waits no longer; one that does not wait is fine."""
-        self._parked.drop((inbox_stream(row.to_agent), turn_key(row)))
+        place = (inbox_stream(row.to_agent), turn_key(row))
+        self._parked.drop(place)
+        self._awaited.drop(place)
+
+    def awaiting(self, blob: BlobId) -> list[str]:
+        """The keys of turns that wait for a blob."""
+        return self._awaited.turns(blob)
+
+    def blob_here(self, row: Received, now: Now) -> None:
+        """The blob of a turn has come: it is dealt unless it waits for something else."""
+        place = (inbox_stream(row.to_agent), turn_key(row))
+        self._awaited.drop(place)
+        if place not in self._parked:
+            self._courier.let_go(*place, now.mono_ms)
 
     def let_go_late(self, now: Now) -> None:
         """Deal what has waited for long enough."""
@@ -81,6 +106,12 @@ class Withheld:
     def next_ms(self) -> int | None:
         """When the next one will have."""
         return self._parked.next_ms()
+
+    def _await(self, row: Received) -> None:
+        assert row.blob is not None
+        key, stream = turn_key(row), inbox_stream(row.to_agent)
+        self._courier.withhold(stream, key)
+        self._awaited.add(row.blob, (stream, key))
 
     def _park(self, row: Received, now: Now) -> None:
         key, stream = turn_key(row), inbox_stream(row.to_agent)

@@ -7,7 +7,8 @@ import structlog
 
 from gateway.clock import Clock
 from gateway.engine.effects import CursorMoved, StreamBroken
-from gateway.engine.inputs import PageRead, RelayCaught, StreamFlows, StreamStalled
+from gateway.engine.inputs import PageRead, RelayCaught
+from gateway.engine.stalls import StreamFlows, StreamStalled
 from gateway.links.errors import LinkEnded, StreamRefused
 from gateway.links.limits import DISTRUST_MS, LOOK_EVERY_S, REFUSED_BY_DISK_MS
 from gateway.links.link import Link

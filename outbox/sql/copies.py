@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from outbox.batch import batch_bytes
+from outbox.blobref import named_blob
 from outbox.chain import Checkpoint, Entry, Head, Page
 from outbox.copying import begun, copy_after, follows, grown, trimmed
 from outbox.cursor import page_end
@@ -14,7 +15,7 @@ from outbox.schema import copied, seq_of
 from outbox.sql.rows import Asking, Writing
 from outbox.tables import COPIES, insert, statement_sizes
 
-_ENTRY_COLUMNS = ("position", "header", "body")
+_ENTRY_COLUMNS = ("position", "header", "body", "blob")
 
 
 class CopyReads(Asking):
@@ -123,7 +124,10 @@ class CopyWrites(Writing, CopyReads):
             )
 
     def _insert_copied(self, copy: Copy, entries: Sequence[Entry]) -> None:
-        rows = [(copied(copy.number, entry.seq), entry.header, entry.body) for entry in entries]
+        rows = [
+            (copied(copy.number, entry.seq), entry.header, entry.body, named_blob(entry.body))
+            for entry in entries
+        ]
         done = 0
         for size in statement_sizes(len(rows)):
             values = [value for row in rows[done : done + size] for value in row]

@@ -7,6 +7,7 @@ hash, which tells.
 from collections.abc import Sequence
 
 from outbox.batch import IndexedEntry, batch_bytes, check_batch
+from outbox.blobref import named_blob
 from outbox.chain import Checkpoint, Entry, Head, Page, Verify, check_signature, extend, genesis
 from outbox.cursor import floor_in, page_end, stretch_after
 from outbox.errors import BrokenChain, StorageFailed
@@ -240,4 +241,5 @@ def _outbox_row(epoch: Epoch, item: IndexedEntry) -> OutboxRow:
         None if item.corr is None else event_id_bytes(item.corr),
         item.entry.header,
         item.entry.body,
+        named_blob(item.entry.body),
     )

@@ -15,6 +15,7 @@ from typing import Protocol
 
 from outbox.records import Identity
 from outbox.store.agents import AgentStore
+from outbox.store.blobs import BlobIndex
 from outbox.store.copies import CopyStore
 from outbox.store.cursors import CursorStore
 from outbox.store.deliveries import DeliveryStore
@@ -35,6 +36,7 @@ class Store(
     IncidentStore,
     AgentStore,
     RetentionStore,
+    BlobIndex,
     Protocol,
 ):
     """What the engine may ask of the disk."""

@@ -1,7 +1,6 @@
 """A journal on a disk that is really full, and a write-ahead log beside a reader that stays."""
 
-import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,22 +13,6 @@ from outbox.limits import WAL_BYTES
 from outbox.reader import JournalReader
 
 MIB = 1024 * 1024
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """Sixteen MiB of memory as a file system; where nobody may mount, there is no such test."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={16 * MIB}", "tmpfs", str(place)]
-    try:
-        done = subprocess.run(mount, capture_output=True, timeout=10, check=False)
-    except FileNotFoundError:
-        pytest.skip("there is no mount")
-    if done.returncode:
-        pytest.skip("mounting needs root")
-    yield place
-    subprocess.run(["umount", "-l", str(place)], check=True, timeout=10)
 
 
 def test_a_full_disk_loses_nothing_and_is_left_behind(small_disk: Path, world: Any) -> None:

@@ -237,7 +237,7 @@ def test_a_full_disk_at_commit_loses_rows_of_that_tick_only(open_journal: Open, 
 # --- tampering
 
 ONE_MORE = (
-    "INSERT INTO outbox SELECT position + 1, event_id, 9, kind, corr_id, header, body FROM outbox"
+    "INSERT INTO outbox SELECT position + 1, event_id, 9, kind, corr_id, header, body, blob FROM outbox"
     " ORDER BY position DESC LIMIT 1"
 )
 

@@ -5,6 +5,7 @@ from typing import get_args
 import msgspec
 import pytest
 
+from gateway.engine.bloblife import BlobDropped, BlobKept, BlobsMissing
 from gateway.engine.doubts import DoubtsEnded
 from gateway.engine.effects import (
     Admitted,
@@ -64,6 +65,9 @@ SAMPLES = [
     AgentChanged(5, "ann", 1, active=False),
     Pruned(10, 7, 3, 900, more=True),
     DoubtsEnded(6, ("x",)),
+    BlobKept(11, "ab" * 32, 5),
+    BlobsMissing(),
+    BlobDropped("ab" * 32),
     Ticketed(6, b"\xff{}"),
     Admitted(7, "x", "room", b"\xff" * 32, "session", new_member=True),
     Invited(8, "inv", "open", 5, "token"),

@@ -5,6 +5,7 @@ from typing import get_args
 import msgspec
 import pytest
 
+from gateway.engine.bloblife import BlobLost, KeepBlob
 from gateway.engine.deadletters import Dismiss, Redrive
 from gateway.engine.doubts import EndDoubts
 from gateway.engine.inputs import (
@@ -31,16 +32,15 @@ from gateway.engine.inputs import (
     Send,
     SetAgent,
     Settle,
-    StreamFlows,
     StreamHead,
     StreamKnown,
-    StreamStalled,
     Subscribe,
     TellIncident,
     Unsubscribe,
     Upgrade,
     ViewChanged,
 )
+from gateway.engine.stalls import StreamFlows, StreamStalled
 from outbox.chain import Checkpoint, Entry, Excerpt, Stub
 from outbox.envelope import IncidentNotice
 from outbox.ids import Epoch, EventId
@@ -77,6 +77,8 @@ SAMPLES = [
     SetAgent(9, "ann", fallback=("x",), grace_ms=5, groups=()),
     RemoveAgent(9, "ann"),
     Prune(15, force=True),
+    KeepBlob(16, "ab" * 32, 5, written=True),
+    BlobLost("ab" * 32, "blob_gone"),
     FloorRead("x", PAGE.checkpoint),
     Redrive(req=9, event_id=EVENT, expires_in_ms=5),
     Dismiss(req=9, event_ids=(EVENT,), before_ms=5),
@@ -116,6 +118,7 @@ def test_what_somebody_waits_for_has_a_number() -> None:
     others = set(get_args(Input)) - set(get_args(Request))
     assert others == {
         Unsubscribe,
+        BlobLost,
         PageRead,
         FloorRead,
         RelayCaught,

@@ -5,7 +5,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from gateway.engine.effects import CursorMoved, IncidentChanged, StreamBroken
-from gateway.engine.inputs import PageRead, RelayCaught, StreamFlows, StreamStalled
+from gateway.engine.inputs import PageRead, RelayCaught
+from gateway.engine.stalls import StreamFlows, StreamStalled
 from gateway.engine.streams import RELAY_TAMPERED, STALLED, Verdict, judge
 from outbox.chain import Excerpt, Head, Stub, genesis
 from outbox.ids import Epoch, NodeId, Seq

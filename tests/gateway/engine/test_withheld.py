@@ -42,7 +42,7 @@ def start(*, doubted: bool) -> tuple[Courier, Withheld, MemoryStore]:
     courier.grant("s", 5)
     withheld = Withheld(courier)
     withheld.load(store)
-    withheld.admit(ROW, Now(0, 0))
+    withheld.admit(store, ROW, Now(0, 0))
     return courier, withheld, store
 
 
