@@ -27,6 +27,8 @@ DAY_MS = 24 * 3600 * 1000
 BLOCK_ROOTS = 40_000
 """Roots that are made at once: about 130,000 events, 100 MB."""
 FILE_ROWS = 250_000
+WAITING_ROWS_MAX = 1_000_000
+"""Of all outboxes together, until they are a file: about 300 MB, however long the history is."""
 BLOCKS_MIN = 8
 """A small history has several blocks as well, so that outboxes have troubles in it."""
 REPEATED_SHARE = 500
@@ -72,6 +74,7 @@ class _Stream:
         self._lake, self.node, self._number, self._seed = lake, node, number, seed
         self._ordinal, self._seq = 1, 0
         self._pending: list[pa.Table] = []
+        self.waiting = 0
         self._repeated: pa.Table | None = None
         self.events = 0
         self.lost: set[Epoch] = set()
@@ -98,23 +101,25 @@ class _Stream:
         placed = rows.append_column("epoch", pa.repeat(pa.scalar(self.epoch), len(rows)))
         placed = placed.append_column("seq", pa.array(range(first, self._seq + 1)))
         self._pending.append(placed.select(arrow_schema().names).cast(arrow_schema()))
-        if sum(map(len, self._pending)) >= FILE_ROWS:
+        self.waiting += len(rows)
+        if self.waiting >= FILE_ROWS:
             self.flush()
 
     def flush(self) -> None:
         if not self._pending:
             return
         fresh = pa.concat_tables(self._pending)
-        self._pending = []
+        self._pending, self.waiting = [], 0
         rows = fresh if self._repeated is None else pa.concat_tables([self._repeated, fresh])
         self._write(EVENTS, rows)
         self.events += len(rows)
-        self.last, self._repeated = fresh, fresh.slice(len(fresh) - ceil(len(fresh) / REPEATED_SHARE))
+        self.last = _own(fresh.slice(0, FORKED))
+        self._repeated = _own(fresh.slice(len(fresh) - ceil(len(fresh) / REPEATED_SHARE)))
 
     def fork(self) -> None:
         """A second copy of some entries, which says something else."""
         assert self.last is not None, "a stream has rows"
-        rows = self.last.slice(0, FORKED)
+        rows = self.last
         other = pa.array([f"evt_{self._number:032x}"] * len(rows))
         self._write(FORKS, rows.set_column(rows.schema.get_field_index("eventId"), "eventId", other))
 
@@ -167,8 +172,15 @@ def _append(streams: list[_Stream], rows: pa.Table, block: int) -> None:
                 stream.restart()
             if (number * 7 + block * 3) % 11 == 1:
                 stream.lose()
-            stream.add(rows.slice(start, count).drop_columns(["node"]))
+            stream.add(_own(rows.slice(start, count).drop_columns(["node"])))
         start += count
+    while sum(stream.waiting for stream in streams) > WAITING_ROWS_MAX:
+        max(streams, key=lambda stream: stream.waiting).flush()
+
+
+def _own(slice_of: pa.Table) -> pa.Table:
+    """A copy of a slice: the slice itself would keep the whole table that it is a part of."""
+    return slice_of.take(pa.array(range(len(slice_of))))
 
 
 def _one(name: IncidentClass, subject: str) -> pa.Table:

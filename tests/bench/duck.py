@@ -1,12 +1,18 @@
 """The report's tables by DuckDB: the peer, which answers the same question from the same Parquet files.
 
+``python -m tests.bench.duck LAKE OUT MEMORY`` makes them and prints what it took, as JSON.
+
 The aggregates and the rules are the job's own text in DuckDB's words; only where rows come from differs.
 """
 
+import json
 import re
+import sys
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from outbox.timestamps import parse_rfc3339
 from spark.deliveries import COLUMNS, TOGETHER, _facts, _judgements
 from spark.events import _ANSWER_ROLES, _COLUMNS, ROLE_OF, ROOT_KINDS, Role, quoted
 from spark.gaps import BUCKET
@@ -15,7 +21,7 @@ from spark.rules import RULES
 from spark.schema import DISTRUSTED, Flag
 from spark.sides import GATHERED, _aggregate
 from spark.sla import DEFAULTS, DIMENSIONS, MEASURED
-from spark.sources import EventFiles
+from spark.sources import EventFiles, event_files
 
 
 def _call(sql: str, name: str, made: Callable[[Sequence[str]], str]) -> str:
@@ -133,3 +139,19 @@ def make_tables(files: EventFiles, out: Path, as_of_ms: int, memory: str) -> Non
         strange = f"contains(flags, '{Flag.UNKNOWN_KIND}')"
         who = "sourceNodeId, kind, count(*) as events"
         write("strangers", f"select {who} from events where {strange} group by all")
+
+
+def main(lake: Path, out: Path, memory: str) -> None:
+    import duckdb
+
+    about = json.loads((lake / "truth" / "about.json").read_text())
+    began, cpu = time.monotonic(), time.process_time()
+    make_tables(event_files(lake), out, parse_rfc3339(about["asOf"]), memory)
+    took, used = time.monotonic() - began, time.process_time() - cpu
+    found = dict(duckdb.sql(f"select class, count(*) from '{out}/incidents.parquet' group by all").fetchall())
+    of_messages = {name: count for name, count in about["incidents"].items() if name in found}
+    print(json.dumps({"tables_s": took, "cpu_s": used, "right": found == of_messages}))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3])

@@ -32,6 +32,11 @@ def main(lake: Path, out: Path, heap: str) -> None:
     )
     steps: list[tuple[str, float]] = []
     started = time.monotonic()
+
+    def step(what: str, *_: int) -> None:
+        steps.append((what, time.monotonic()))
+        sys.stderr.write(f"{time.strftime('%H:%M:%S')} {what}\n")
+
     with spark_session(setup) as spark:
         begun = time.monotonic()
         summary = make_report(
@@ -39,7 +44,7 @@ def main(lake: Path, out: Path, heap: str) -> None:
             files,
             out,
             parse_rfc3339(about["asOf"]),
-            progress=lambda what, *_: steps.append((what, time.monotonic())),
+            progress=step,
             thresholds=DEFAULTS,
         )
         ended, cpu_s = time.monotonic(), jvm_cpu_s(spark)

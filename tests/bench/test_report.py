@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -18,35 +19,37 @@ SIZES = [
     pytest.param(10_000_000, "2g", 6.5, id="10M"),
     pytest.param(50_000_000, "4g", 3.0, id="50M", marks=pytest.mark.long),
 ]
-DUCK = """
-import json, sys, time
-from pathlib import Path
-from tests.bench.duck import make_tables
-from outbox.timestamps import parse_rfc3339
-from spark.sources import event_files
-lake, out = map(Path, sys.argv[1:])
-about = json.loads((lake / "truth" / "about.json").read_text())
-began, cpu = time.monotonic(), time.process_time()
-make_tables(event_files(lake), out, parse_rfc3339(about["asOf"]), "4GB")
-import duckdb
-found = dict(duckdb.sql(f"select class, count(*) from '{out}/incidents.parquet' group by all").fetchall())
-told = {name: count for name, count in about["incidents"].items() if name in found}
-took, used = time.monotonic() - began, time.process_time() - cpu
-print(json.dumps({"tables_s": took, "cpu_s": used, "right": found == told}))
-"""
+
+DUCK_MEMORY = "4GB"
 
 
 def lake_of(events: int, disk: Path) -> Path:
     lake = Path(os.environ.get("BENCH_DIR", disk)) / f"lake-{events}"
     if not (lake / TRUTH_ABOUT).exists():
-        generate(lake, events, 1, progress=lambda *_: None)
+        said = 0
+
+        def progress(done: int, total: int) -> None:
+            nonlocal said
+            if done // 1_000_000 > said:
+                said = done // 1_000_000
+                say(f"generate: {done:,} of {total:,}")
+
+        generate(lake, events, 1, progress=progress)
     return lake
 
 
+def say(line: str) -> None:
+    """A run takes minutes: each line says when, so that a slow one is told from one that hangs."""
+    sys.stderr.write(f"{time.strftime('%H:%M:%S')} {line}\n")
+
+
 def told(*command: object) -> dict:
+    """What a process of its own says of itself; its progress and its complaints go to our stderr."""
+    say(f"run {' '.join(map(str, command))}")
     done = subprocess.run(
-        [sys.executable, *map(str, command)], capture_output=True, text=True, timeout=7200, check=True
+        [sys.executable, *map(str, command)], stdout=subprocess.PIPE, text=True, timeout=7200, check=False
     )
+    assert done.returncode == 0, f"{command[1]} ended with {done.returncode} (below zero: a signal)"
     return json.loads(done.stdout.splitlines()[-1])
 
 
@@ -56,7 +59,7 @@ def told(*command: object) -> dict:
 def test_report_beside_duckdb(disk, events, heap, must):
     pytest.importorskip("duckdb", reason="the bench group is not installed")
     lake = lake_of(events, disk)
-    duck = told("-c", DUCK, lake, disk / "duck")
+    duck = told("-m", "tests.bench.duck", lake, disk / "duck", DUCK_MEMORY)
     spark = told("-m", "tests.bench.report_run", lake, disk / "spark", heap)
     assert duck["right"], "DuckDB finds what was planted"
     assert spark["right"], "Spark finds what was planted"

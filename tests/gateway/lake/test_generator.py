@@ -70,3 +70,12 @@ def test_made_up_history_does_not_mix_with_events(tmp_path):
     generate(tmp_path, 300, 1, progress=lambda *_: None)
     with pytest.raises(LakeNotEmpty):
         generate(tmp_path, 300, 1, progress=lambda *_: None)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+def test_a_long_history_takes_no_more_memory_than_a_short_one(tmp_path):
+    held = []
+    generate(tmp_path, 4_000_000, 1, progress=lambda *_: held.append(pa.total_allocated_bytes()))
+    middle = len(held) // 2
+    assert max(held[middle:]) < 1.2 * max(held[:middle]) < 1.2 * 2**30
