@@ -21,6 +21,8 @@ from auth.keyring import Keyring
 from auth.keys import SigningKey
 from auth.ledger_schema import LEDGER_MIGRATIONS
 from auth.sqlite_ledger import SqliteLedger
+from gateway.blobs.keeper import BlobKeeper
+from gateway.blobs.threads import ThreadedBlobs
 from gateway.clock import Clock
 from gateway.config import Config
 from gateway.desk import GatewayDesk
@@ -50,6 +52,7 @@ from gateway.serving.servers import make_server, quieten, serve
 from gateway.serving.sockets import bind_unix, listen_tcp
 from gateway.telemetry import start_logging
 from gateway.tokens import TokenTable, admin_hash
+from outbox.blobfiles import BlobFiles
 from outbox.errors import MeshError, StorageFailed
 from outbox.groups import first_of
 from outbox.journal import Journal
@@ -104,6 +107,8 @@ class Gateway:
         view = await rooms.load()
         door = Door(self._gatekeeper, self._clock)
         runtime = Runtime(self._journal, self._engines(door), view, self._clock)
+        disk = ThreadedBlobs(BlobFiles(self._home.blobs), self._clock)
+        blobs = BlobKeeper(disk, runtime, self._reader, self._config.blobs.bytes_max)
         keys = MemberKeys(lambda: runtime.view)
         local = Local(self._identity, runtime, self._reader, self._clock, keys, self._policy.mirror)
         registry = Registry(local)
@@ -112,12 +117,14 @@ class Gateway:
         self._stack.push_async_callback(office.close)
         peering = Peering(local, registry, rooms, office, self.reach)
         turns = TurnSockets()
-        runtime.outlets = GatewayOutlets(turns, registry, rooms, self._tokens, began=self._mark.drop)
+        runtime.outlets = GatewayOutlets(
+            turns, registry, rooms, self._tokens, began=self._mark.drop, blobs=blobs
+        )
         self._introduce(rooms)
         rooms.watch(runtime.see)
         rooms.watch(registry.see)
         rooms.watch(peering.see)
-        desk = self._desk(runtime, registry, peering, turns)
+        desk = self._desk(runtime, registry, peering, turns, blobs)
         peer_desk = PeerDesk(local, self._gatekeeper, rooms, registry, self.reach.names)
         unix = bind_unix(self._home.socket)
         self._stack.callback(unix.close)
@@ -125,17 +132,19 @@ class Gateway:
             tasks.create_task(runtime.run())
             tasks.create_task(rooms.run(lambda: runtime.feed.head, lambda: self._beat(rooms, registry)))
             tasks.create_task(self._publish_head(rooms, runtime.feed))
-            tasks.create_task(retain(runtime))
+            tasks.create_task(retain(runtime, blobs))
             tasks.create_task(registry.run())
             tasks.create_task(peering.run())
             # Inside, so that they close first: what is open says goodbye while the rest still runs.
             async with asyncio.TaskGroup() as listeners:
                 listeners.create_task(serve(make_server(peer_app(peer_desk)), self._peer_socket))
-                listeners.create_task(serve(make_server(local_app(desk, trusted_socket=True)), unix))
+                listeners.create_task(
+                    serve(make_server(local_app(desk, trusted_socket=True), uploads=True), unix)
+                )
                 if self._config.local.port:
                     tcp = listen_tcp("127.0.0.1", self._config.local.port)
                     self._stack.callback(tcp.close)
-                    listeners.create_task(serve(make_server(local_app(desk)), tcp))
+                    listeners.create_task(serve(make_server(local_app(desk), uploads=True), tcp))
                 log.info("gateway.ready", node=self._identity.node, endpoints=self.reach.endpoints)
                 _collect_seldom()
                 ready(self)
@@ -183,7 +192,7 @@ class Gateway:
         return make
 
     def _desk(
-        self, runtime: Runtime, registry: Registry, peering: Peering, turns: TurnSockets
+        self, runtime: Runtime, registry: Registry, peering: Peering, turns: TurnSockets, blobs: BlobKeeper
     ) -> GatewayDesk:
         return GatewayDesk(
             runtime=runtime,
@@ -198,6 +207,7 @@ class Gateway:
             reach=self.reach,
             started_at_ms=self._started_at_ms,
             tokens=self._tokens,
+            blobs=blobs,
         )
 
     # --- what is said in the room

@@ -19,6 +19,7 @@ from gateway.engine.pace import PaceLimits
 from gateway.engine.policy import MirrorPolicy, Policy
 from gateway.engine.policy import Retention as RetentionRule
 from gateway.errors import ConfigError
+from gateway.limits import BLOBS_BYTES_MAX, BLOBS_MIRRORED_BYTES_MAX
 from outbox.errors import InvalidId
 from outbox.ids import NodeId, node_id
 from outbox.limits import (
@@ -114,6 +115,15 @@ class Mirror(msgspec.Struct, frozen=True):
     age_ms: Millis = MirrorPolicy().age_ms
 
 
+class Blobs(msgspec.Struct, frozen=True):
+    """What is too large for a message and kept as files."""
+
+    bytes_max: Annotated[int, msgspec.Meta(ge=0, le=2**50)] = BLOBS_BYTES_MAX
+    """Of all blobs here together; beyond it uploads are refused and transfers wait."""
+    mirrored_bytes_max: Annotated[int, msgspec.Meta(ge=0, le=2**50)] = BLOBS_MIRRORED_BYTES_MAX
+    """Of all that is here when one is fetched that only a copy of another outbox names."""
+
+
 class Log(msgspec.Struct, frozen=True):
     """What is written down."""
 
@@ -132,6 +142,7 @@ class Config(msgspec.Struct, frozen=True):
     answers: Answers = Answers()
     courier: Courier = Courier()
     mirror: Mirror = Mirror()
+    blobs: Blobs = Blobs()
     log: Log = Log()
 
     def policy(self, *, seed: bool = False) -> Policy:

@@ -32,6 +32,8 @@ class CrashPoint(StrEnum):
     ANSWER_BEFORE_SEND = "answer_before_send"
     DELIVER_BEFORE_SEND = "deliver_before_send"
     DELIVER_AFTER_SEND = "deliver_after_send"
+    BLOB_AFTER_SYNC = "blob_after_sync"
+    BLOB_AFTER_RENAME = "blob_after_rename"
     ROOM_AFTER_APPLY = "room_after_apply"
     COLLECT_AFTER_TMP = "collect_after_tmp"
     COLLECT_AFTER_RENAME = "collect_after_rename"

@@ -10,6 +10,7 @@ from auth.invites import Invite, read_invite_token
 from auth.joincodes import encode_join_code
 from auth.scopes import Admin, Scope
 from gateway.api.mesh import LinkState, LinkStatus, NodeStatus
+from gateway.blobs.keeper import BlobKeeper
 from gateway.clock import Clock
 from gateway.endpoints.turn_sockets import TurnSockets
 from gateway.engine.effects import Invited
@@ -45,6 +46,7 @@ class GatewayDesk:
     reach: Reach
     started_at_ms: int
     tokens: TokenTable
+    blobs: BlobKeeper
 
     @property
     def identity(self) -> Identity:

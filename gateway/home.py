@@ -8,6 +8,7 @@
         issuer.json            (a joined node's)
         new-epoch              (after a restore or a failed sync, until the next start)
         keys/                  0700
+        blobs/                 0700
         admin.token            0600
         agents/<name>.token    0600
         log/gateway.jsonl
@@ -85,6 +86,11 @@ class Home(msgspec.Struct, frozen=True):
     def issuer(self) -> Path:
         """Where a joined node was invited: how it finds the mesh again without a state room."""
         return self.root / "issuer.json"
+
+    @property
+    def blobs(self) -> Path:
+        """Directory of what is too large for a message."""
+        return self.root / "blobs"
 
     @property
     def log(self) -> Path:

@@ -54,3 +54,8 @@ RETAIN_EVERY_S = 60.0
 
 RETAIN_AGAIN_S = 0.1
 """After a look that left something to do: ten bounded moves a second outrun any writer."""
+
+BLOBS_BYTES_MAX = 16 * 1024**3
+BLOBS_MIRRORED_BYTES_MAX = 4 * 1024**3
+"""What blobs may take by default: a fraction of a laptop's disk; and how full it may be before nothing more
+is fetched that only copies name."""

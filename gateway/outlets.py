@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from gateway.blobs.keeper import BlobKeeper
 from gateway.endpoints.turn_sockets import TurnSockets
 from gateway.engine.effects import AgentChanged, CursorMoved, Handed, StreamBroken
 from gateway.engine.inputs import PageRead
@@ -25,12 +26,14 @@ class GatewayOutlets:
         tokens: TokenTable,
         *,
         began: Callable[[], None],
+        blobs: BlobKeeper,
     ) -> None:
         self._turns = turns
         self._registry = registry
         self._rooms = rooms
         self._tokens = tokens
         self._began = began
+        self._blobs = blobs
 
     def handed(self, turn: Handed) -> None:
         """To the socket of its subscriber."""
@@ -76,6 +79,7 @@ class GatewayOutlets:
 
     def blob_dropped(self, sha256: BlobId) -> None:
         """To where the files are."""
+        self._blobs.drop(sha256)
 
     def reset(self) -> None:
         """All subscriptions are gone, and what links have told."""

@@ -24,7 +24,7 @@ from outbox.replacing import sync_directory
 
 _PIECE_BYTES = 1024 * 1024
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
-PART, DRAFT = ".part", ".draft"
+PART, DRAFT, GONE = ".part", ".draft", ".gone"
 
 
 class BlobFiles:
@@ -85,10 +85,27 @@ class BlobFiles:
         with _told(self.root):
             self.path(sha256).unlink(missing_ok=True)
 
+    def set_aside(self, sha256: BlobId) -> Path | None:
+        """Take a blob's name away and leave the file to be removed; None when there is none."""
+        aside = self.root / f"{sha256}{GONE}"
+        try:
+            with _told(self.root):
+                self.path(sha256).rename(aside)
+        except FileNotFoundError:
+            return None
+        return aside
+
     def digest(self, sha256: BlobId) -> str:
         """What the file of a blob hashes to."""
         with _told(self.root), self.path(sha256).open("rb") as file:
             return _hash(file.fileno()).hexdigest()
+
+    def holds(self, sha256: BlobId) -> bool:
+        """Whether the file of a blob is here and hashes to its name."""
+        try:
+            return self.digest(sha256) == sha256
+        except FileNotFoundError:
+            return False
 
     def entries(self) -> Iterator[tuple[str, float]]:
         """Name and time of the last change (seconds since 1970) of each file."""

@@ -2,11 +2,14 @@
 
 import msgspec
 
+from outbox.blobref import BlobRef
 from outbox.chain import Entry
 from outbox.envelope import Event, Header, decode_event, decode_header
 from outbox.ids import AgentId, EventId, NodeId, Seq
 from outbox.kinds import Outcome
 from outbox.records import Delivery, Incident, Received, TurnState
+
+WAITING_FOR_BLOB = "waiting_for_blob"
 
 _FROM_TO = {"sender": "from", "recipient": "to"}
 
@@ -31,11 +34,14 @@ class InboxRow(msgspec.Struct, frozen=True, kw_only=True, rename=_name, omit_def
     created_at: str
     accepted_at_ms: int
     expires_at_ms: int
-    state: TurnState
+    state: str
+    """With what a turn waits for that nobody can be dealt yet: ``waiting_for_blob``."""
     delivery_count: int = 0
     outcome: Outcome | None = None
     error: str | None = None
     payload: msgspec.Raw
+    payload_ref: BlobRef | None = None
+    """The blob that stands in place of a payload."""
 
 
 class InboxAnswer(msgspec.Struct, frozen=True):
@@ -98,7 +104,7 @@ class OutboxAnswer(msgspec.Struct, frozen=True):
     head: Seq
 
 
-def inbox_row(row: Received) -> InboxRow:
+def inbox_row(row: Received, *, blob_missing: bool = False) -> InboxRow:
     """A ledger row with what its event says."""
     event = readable_event(row.body)
     return InboxRow(
@@ -114,12 +120,18 @@ def inbox_row(row: Received) -> InboxRow:
         created_at=event.created_at,
         accepted_at_ms=row.accepted_at_ms,
         expires_at_ms=row.expires_at_ms,
-        state=row.state,
+        state=turn_state(row, blob_missing=blob_missing),
         delivery_count=row.delivery_count,
         outcome=row.outcome,
         error=row.error,
         payload=event.payload,
+        payload_ref=event.payload_ref,
     )
+
+
+def turn_state(row: Received, *, blob_missing: bool) -> str:
+    """The state to show: what is queued and names a blob that is not here waits for that."""
+    return WAITING_FOR_BLOB if blob_missing and row.state is TurnState.QUEUED else row.state
 
 
 def delivery_row(row: Delivery, state: str) -> DeliveryRow:

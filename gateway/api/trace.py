@@ -11,6 +11,7 @@ from enum import StrEnum
 
 import msgspec
 
+from gateway.api.rows import turn_state
 from outbox.delivery import standing
 from outbox.envelope import Ack, DeadLetter, Event, decode_payload
 from outbox.ids import AgentId, Epoch, EventId, NodeId, Seq
@@ -68,6 +69,8 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
     """Its obligations, if it is an own event, in the order of their attempts; each with the state to show."""
     received: tuple[Received, ...]
     """The turns of local agents that it came for, in the order of their acceptance."""
+    blob_missing: bool = False
+    """It names a blob that is not here."""
 
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -108,7 +111,7 @@ def assemble(known: Known) -> EventTrace:
     row = standing([row for row, _ in known.deliveries])
     to_node = row.node if row is not None else here
     states = [state for each, state in known.deliveries if each is row] or [
-        turn.state for turn in known.received
+        turn_state(turn, blob_missing=known.blob_missing) for turn in known.received
     ]
     return EventTrace(
         event_id=event.event_id,

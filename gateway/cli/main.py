@@ -8,6 +8,7 @@ import click
 
 from gateway.cli import (
     archives,
+    blobs,
     demo,
     doctor,
     harness,
@@ -44,7 +45,23 @@ def cli(context: click.Context, *, home: Path | None) -> None:
     context.obj = home
 
 
-for part in (node, invites, mesh, messages, history, outbox, lake, reports, archives, doctor, demo, harness):
+_PARTS = (
+    node,
+    invites,
+    mesh,
+    messages,
+    blobs,
+    history,
+    outbox,
+    lake,
+    reports,
+    archives,
+    doctor,
+    demo,
+    harness,
+)
+
+for part in _PARTS:
     for command in part.COMMANDS:
         cli.add_command(command)
 

@@ -2,10 +2,12 @@
 
 import sys
 from contextlib import aclosing
-from typing import TYPE_CHECKING, BinaryIO
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from gateway.cli.bars import sending
 from gateway.cli.exits import Exit
 from gateway.cli.homes import ask_as, speaker, wait
 from gateway.cli.options import as_agent, as_json, as_json_lines, duration
@@ -18,23 +20,30 @@ if TYPE_CHECKING:
     from gateway.api.trace import EventTrace
     from gateway.client import AgentClient
     from gateway.client.agent import Level
+    from outbox.blobref import BlobRef
 
 _TEXT = click.argument("text", required=False)
-_FILE = click.option("--file", "file", type=click.File("rb"), help="Read the text from a file.")
+_FILE = click.option(
+    "--file",
+    "file",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="Send a file of any size as it is, in place of a text.",
+)
+_MEDIA = click.option("--content-type", "media", help="Media type of the file (default: by its name).")
 
 _WITHIN_S = 3.0
 """A person at a terminal is told soon that no gateway answers."""
 
 
-def _body(text: str | None, file: BinaryIO | None) -> str:
-    """The text of a message: argument, file, or stdin for ``-`` and for a pipe."""
+def _body(text: str | None, file: Path | None) -> str | None:
+    """The text of a message: argument, or stdin for ``-`` and for a pipe; None with a file."""
     if text is not None and file is not None:
         raise click.UsageError("give a text or --file, not both")
     if file is not None:
-        raw = file.read()
-    elif text is None and sys.stdin.isatty():
+        return None
+    if text is None and sys.stdin.isatty():
         raise click.UsageError("no text: give it as an argument, with --file, or on stdin")
-    elif text is None or text == "-":
+    if text is None or text == "-":
         raw = sys.stdin.buffer.read()
     else:
         return _said(text)
@@ -42,6 +51,21 @@ def _body(text: str | None, file: BinaryIO | None) -> str:
         return _said(raw.decode())
     except UnicodeDecodeError:
         raise click.UsageError("the text is not UTF-8") from None
+
+
+async def _uploaded(me: "AgentClient", file: Path | None, media: str | None) -> "BlobRef | None":
+    """Bring a file to the gateway, with a bar on a terminal."""
+    import mimetypes
+
+    from outbox.blobref import OCTETS
+
+    if file is None:
+        if media is not None:
+            raise click.UsageError("--content-type says what a --file is")
+        return None
+    guessed = media or mimetypes.guess_type(file.name)[0] or OCTETS
+    with sending(file) as bar:
+        return await me.blobs.upload(file, content_type=guessed, within_s=_WITHIN_S, progress=bar.update)
 
 
 def _said(text: str) -> str:
@@ -55,6 +79,7 @@ def _said(text: str) -> str:
 @click.argument("to")
 @_TEXT
 @_FILE
+@_MEDIA
 @as_agent
 @click.option("--thread", help="Conversation to put it in.")
 @click.option("--priority", type=click.IntRange(0, 4), help="0 critical … 2 normal … 4 low.")
@@ -76,7 +101,8 @@ def send(
     *,
     to: str,
     text: str | None,
-    file: BinaryIO | None,
+    file: Path | None,
+    media: str | None,
     agent: str,
     thread: str | None,
     priority: int | None,
@@ -98,9 +124,11 @@ def send(
     async def work() -> int:
         async with speaker(context, agent) as gateway:
             me = gateway.agent(agent)
+            ref = await _uploaded(me, file, media)
             sent = await me.send(
                 to,
                 body,
+                file=ref,
                 type=type_,
                 thread=thread,
                 priority=priority,
@@ -145,7 +173,7 @@ def _report(sent: "SentAnswer", reached: "EventTrace", answer: "InboxRow | None"
     if as_json:
         emit_json({"sent": sent, "trace": reached, "reply": answer})
     elif answer is not None:
-        click.echo(plain(text_of(answer.payload), layout=True))
+        click.echo(plain(_text(answer), layout=True))
     else:
         note(f"{reached.state}{': ' + reached.steps[-1].error if reached.steps[-1].error else ''}")
     return Exit.FAILED if failed else Exit.OK
@@ -155,6 +183,7 @@ def _report(sent: "SentAnswer", reached: "EventTrace", answer: "InboxRow | None"
 @click.argument("event")
 @_TEXT
 @_FILE
+@_MEDIA
 @as_agent
 @click.option("--id", "id_", help="Idempotency key: the same one replies once.")
 @as_json
@@ -164,14 +193,20 @@ def reply(
     *,
     event: str,
     text: str | None,
-    file: BinaryIO | None,
+    file: Path | None,
+    media: str | None,
     agent: str,
     id_: str | None,
     as_json: bool,
 ) -> None:
     """Answer EVENT of the inbox with TEXT (or stdin); its turn is done with it."""
     body = _body(text, file)
-    sent = ask_as(context, agent, lambda me: me.reply(event, body, id=id_, within_s=_WITHIN_S))
+
+    async def work(me: "AgentClient") -> "SentAnswer":
+        ref = await _uploaded(me, file, media)
+        return await me.reply(event, body, file=ref, id=id_, within_s=_WITHIN_S)
+
+    sent = ask_as(context, agent, work)
     if as_json:
         emit_json(sent)
         return
@@ -213,7 +248,7 @@ def inbox(context: click.Context, *, agent: str, done: bool, limit: int, as_json
             _sender(row),
             row.state,
             moment(row.accepted_at_ms),
-            text_of(row.payload),
+            _text(row),
         )
         for row in rows
     ]
@@ -234,12 +269,15 @@ def watch(context: click.Context, *, agent: str, as_json: bool) -> None:
                 if as_json:
                     emit_json_line(row)
                 else:
-                    click.echo(
-                        plain(f"{row.event_id} {_sender(row)}: ") + plain(text_of(row.payload), layout=True)
-                    )
+                    click.echo(plain(f"{row.event_id} {_sender(row)}: ") + plain(_text(row), layout=True))
                     sys.stdout.flush()
 
     wait(work())
+
+
+def _text(row: "InboxRow") -> str:
+    ref = row.payload_ref
+    return text_of(row.payload) if ref is None else f"{ref.sha256} ({ref.bytes} B)"
 
 
 def _sender(row: "InboxRow") -> str:

@@ -66,7 +66,9 @@ def _print_entry(row: "OutboxRow") -> None:
 @as_json
 @click.pass_context
 def verify(context: click.Context, *, as_json: bool) -> None:
-    """Walk the whole chain and check every signature; the gateway may run meanwhile."""
+    """Walk the whole chain, check every signature, hash every blob; the gateway may run meanwhile."""
+    from gateway.cli.blobcheck import check_blobs
+
     key = node_key(current_home(context))
     with _reading(context) as reader:
         node, first = reader.identity().node, reader.beginning()
@@ -74,13 +76,21 @@ def verify(context: click.Context, *, as_json: bool) -> None:
             length=reader.head().seq, label="verifying", file=sys.stderr, hidden=not sys.stderr.isatty()
         ) as bar:
             head = reader.verify(key.public.verify, None, lambda seq, _: bar.update(seq - bar.pos))
+    checked = check_blobs(current_home(context))
     if as_json:
-        emit_json(
-            {"node": node, "epoch": head.epoch, "from": first.seq, "seq": head.seq, "hash": head.hash.hex()}
-        )
+        found = {
+            "node": node,
+            "epoch": head.epoch,
+            "from": first.seq,
+            "seq": head.seq,
+            "hash": head.hash.hex(),
+        }
+        emit_json({**found, "blobs": checked.blobs})
     else:
         begins = f", from {first.epoch}/{first.seq} on" if first.seq else ""
         click.echo(f"{head.seq} entries of {node} hold together{begins}; head {head.hash.hex()}")
+        if checked.blobs:
+            note(f"{checked.blobs} blobs with {checked.bytes} bytes are what their names say")
 
 
 @outbox.command()

@@ -6,7 +6,8 @@ is sent again: the gateway answers the second time what it answered the first, a
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from pathlib import Path
 from typing import Literal, TypeVar
 
 import msgspec
@@ -16,6 +17,7 @@ from gateway.api.answers import ExtendedAnswer, SentAnswer, SettledAnswer, ToldA
 from gateway.api.frames import ItemFrame, ServerFrame
 from gateway.api.rows import InboxAnswer, InboxRow
 from gateway.api.trace import EventTrace
+from gateway.client.blobs import Blobs
 from gateway.client.limits import (
     ASK_CAP_S,
     ASK_FIRST_S,
@@ -30,6 +32,7 @@ from gateway.client.turns import Turns
 from gateway.client.wire import Wire
 from gateway.clock import Clock
 from gateway.errors import TimedOut, Unreachable
+from outbox.blobref import OCTETS, BlobRef
 from outbox.ids import AgentId, EventId, NodeId
 from outbox.retry import full_jitter
 
@@ -52,6 +55,7 @@ class AgentClient:
         self.name = name
         self._wire = wire
         self._clock = clock
+        self.blobs = Blobs(wire, clock)
         self._line: Line | None = None
         self._opening = asyncio.Lock()
         self._turns: list[Turns] = []
@@ -68,8 +72,10 @@ class AgentClient:
     async def send(
         self,
         to: str,
-        payload: object,
+        payload: object = None,
         *,
+        file: Path | BlobRef | None = None,
+        content_type: str = OCTETS,
         type: str | None = None,  # noqa: A002 - the envelope's own name
         thread: str | None = None,
         priority: int | None = None,
@@ -84,11 +90,15 @@ class AgentClient:
         A text becomes the payload ``{"text": …}``. ``cause`` is the event of the inbox that this answers;
         ``wait`` keeps what is for a known agent that nobody owns now until somebody does.
 
+        ``file`` is sent as a blob in place of a payload: a path is uploaded first, a reference was before.
+
         Returns once it is in the outbox. A lost connection is tried again under the same id for ``within_s``.
         """
+        ref = await self._uploaded(file, content_type, within_s)
         envelope = {
             "id": id if id is not None else self._new_id(),
-            "payload": _payload(payload),
+            "payload": _payload(payload) if ref is None else None,
+            "payloadRef": ref,
             "type": type,
             "thread": thread,
             "priority": priority,
@@ -96,23 +106,28 @@ class AgentClient:
             "cause": cause,
             "wait": wait or None,
         }
-        named = {name: value for name, value in envelope.items() if value is not None or name == "payload"}
+        bare = "payload" if ref is None else "payloadRef"  # a payload may be null
+        named = {name: value for name, value in envelope.items() if value is not None or name == bare}
         return _sent(await self._insist({"enqueue": {"to": to, "envelope": named}}, within_s))
 
     async def reply(
         self,
         event_id: str,
-        payload: object,
+        payload: object = None,
         *,
+        file: Path | BlobRef | None = None,
+        content_type: str = OCTETS,
         lease_id: str | None = None,
         type: str | None = None,  # noqa: A002 - as above
         id: str | None = None,  # noqa: A002 - as above
         within_s: float = REQUEST_WITHIN_S,
     ) -> SentAnswer:
-        """Answer an event of the inbox; its turn is done with it. Repeated like ``send``."""
+        """Answer an event of the inbox, with a ``file`` too; its turn is done. Repeated like ``send``."""
+        ref = await self._uploaded(file, content_type, within_s)
         frame = {
             "reply": event_id,
-            "payload": msgspec.Raw(msgspec.json.encode(_payload(payload))),
+            "payload": msgspec.Raw(msgspec.json.encode(_payload(payload))) if ref is None else None,
+            "payloadRef": ref,
             "leaseId": lease_id,
             "type": type,
             "id": id if id is not None else self._new_id(),
@@ -171,6 +186,19 @@ class AgentClient:
         """Keep a turn for so long from now."""
         answer = await self._ask({"extend": event_id, "leaseId": lease_id, "leaseMs": lease_ms})
         return ExtendedAnswer(_named(answer.event_id), _named(answer.lease_ms))
+
+    async def open_blob(self, ref: BlobRef, start: int = 0) -> AsyncIterator[bytes]:
+        """The bytes of a blob that an event names, from ``start`` on; checked when all were read.
+
+        Raises BlobWrong at the end, if they are not what the event means.
+        """
+        async for piece in self.blobs.read(ref, start):
+            yield piece
+
+    async def _uploaded(self, file: Path | BlobRef | None, media: str, within_s: float) -> BlobRef | None:
+        if isinstance(file, Path):
+            return await self.blobs.upload(file, content_type=media, within_s=within_s)
+        return file
 
     async def inbox(
         self, *, done: bool = False, limit: int | None = None, after: str | None = None

@@ -7,6 +7,7 @@ from typing import Self
 from urllib.parse import quote
 
 from gateway.api.answers import SentAnswer
+from gateway.api.blobs import BlobsAnswer
 from gateway.api.mesh import AgentRow, NodeRow, StatusAnswer
 from gateway.api.operator import (
     AgentAdded,
@@ -20,6 +21,7 @@ from gateway.api.operator import (
 from gateway.api.rows import DeliveryRow, IncidentRow, OutboxAnswer
 from gateway.api.trace import EventTrace
 from gateway.client.agent import AgentClient
+from gateway.client.blobs import Blobs
 from gateway.client.wire import Wire
 from gateway.clock import Clock
 from gateway.home import Home, read_private
@@ -42,6 +44,7 @@ class GatewayClient:
     ) -> None:
         self._wire = Wire(socket=socket, url=url, token=token)
         self._clock = clock or Clock()
+        self.blobs = Blobs(self._wire, self._clock)
         self._agents: dict[AgentId, AgentClient] = {}
 
     @classmethod
@@ -70,6 +73,10 @@ class GatewayClient:
         if known not in self._agents:
             self._agents[known] = AgentClient(self._wire, known, self._clock)
         return self._agents[known]
+
+    async def list_blobs(self) -> BlobsAnswer:
+        """What is too large for a message: what is here, what is awaited."""
+        return await self._wire.get("/v1/blobs", BlobsAnswer, {})
 
     async def status(self) -> StatusAnswer:
         """The node at a glance."""

@@ -29,5 +29,8 @@ ASK_FIRST_S = 0.05
 ASK_CAP_S = 1.0
 """How often a waiting sender looks at its delivery: at once for a quick answer, seldom for a slow one."""
 
+PIECE_BYTES = 256 * 1024
+"""Of a file, read and sent at once."""
+
 SEEN_MAX = 1_000
 """Rows that a watcher remembers to have shown, to show none twice after a reconnect."""

@@ -6,6 +6,7 @@ reconnect is ended after it like any other.
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -16,6 +17,7 @@ from gateway.client.line import Line
 from gateway.client.wire import Wire
 from gateway.clock import Clock
 from gateway.errors import Unreachable
+from outbox.blobref import BlobRef
 from outbox.envelope import Event, decode_event
 from outbox.ids import AgentId, EventId
 from outbox.retry import full_jitter
@@ -36,6 +38,10 @@ class Answers(Protocol):
         id: str | None,  # noqa: A002 - as above
     ) -> SentAnswer:
         """Answer the event."""
+        ...
+
+    def open_blob(self, ref: BlobRef, start: int = 0) -> AsyncIterator[bytes]:
+        """The bytes of a blob."""
         ...
 
     async def ack(self, event_id: str, *, lease_id: str | None, failed: str | None = None) -> SettledAnswer:
@@ -78,6 +84,17 @@ class Turn:
     def payload(self) -> object:
         """The payload as plain JSON values."""
         return json.loads(bytes(self.event.payload))
+
+    @property
+    def blob(self) -> BlobRef | None:
+        """The blob that stands in place of a payload: it is on this machine; read it with ``open_blob``."""
+        return self.event.payload_ref
+
+    def open_blob(self, start: int = 0) -> AsyncIterator[bytes]:
+        """The bytes of the blob, from ``start`` on. Raises ValueError when the event names none."""
+        if self.event.payload_ref is None:
+            raise ValueError(f"{self.event_id} names no blob")
+        return self._agent.open_blob(self.event.payload_ref, start)
 
     @property
     def text(self) -> str:

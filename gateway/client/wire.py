@@ -1,6 +1,7 @@
 """HTTP requests and sockets to one gateway, over its Unix socket or loopback; its refusals as errors."""
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -70,6 +71,27 @@ class Wire:
     async def delete(self, path: str) -> None:
         """Take something away. Raises Denied, Unreachable, TimedOut."""
         await self._request("DELETE", path, None, {})
+
+    @asynccontextmanager
+    async def exchange(
+        self, method: str, path: str, *, headers: Mapping[str, str], data: AsyncIterable[bytes] | None = None
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """One request whose body, or whose answer's, is streamed; it may take as long as bytes flow.
+
+        Raises Denied, Unreachable, TimedOut.
+        """
+        patient = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_WITHIN_S, sock_read=REQUEST_WITHIN_S)
+        try:
+            async with self._http().request(
+                method, self._base + path, data=data, headers=headers, timeout=patient
+            ) as answer:
+                if not answer.ok and method != "HEAD":
+                    raise refusal_of(self.place, answer.status, await answer.read())
+                yield answer
+        except TimeoutError:
+            raise TimedOut(f"nothing came for {REQUEST_WITHIN_S:.0f} s from {self.place}") from None
+        except (aiohttp.ClientError, OSError) as error:
+            raise self._unreachable(error) from None
 
     async def open(self, path: str, query: Mapping[str, str | None]) -> ClientConnection:
         """Open a socket. Raises Denied when it is refused, Unreachable when it may work later."""

@@ -20,6 +20,7 @@ from gateway.endpoints.limits import (
     SESSION_CHARS_MAX,
 )
 from gateway.engine.limits import EXPIRES_IN_MS_MAX
+from outbox.blobref import BlobRef
 from outbox.limits import JSON_DEPTH_MAX
 
 _Record = TypeVar("_Record")
@@ -40,7 +41,9 @@ class _Body(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_un
 class EnvelopeBody(_Body, frozen=True):
     """What is sent; ``id`` is the client's idempotency key."""
 
-    payload: msgspec.Raw
+    payload: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    payload_ref: BlobRef | None = None
+    """Instead of a payload: a blob that was uploaded."""
     id: str | None = None
     type: str | None = None
     thread: str | None = None
@@ -87,11 +90,12 @@ class IncidentBody(_Body, frozen=True):
 
 
 class ReplyBody(_Body, frozen=True):
-    """``POST /v1/reply``: a payload, or just a text."""
+    """``POST /v1/reply``: a payload, just a text, or a blob."""
 
     event_id: str
     payload: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     text: str | None = None
+    payload_ref: BlobRef | None = None
     lease_id: LeaseText | None = None
     id: str | None = None
     type: str | None = None

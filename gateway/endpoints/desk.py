@@ -6,6 +6,7 @@ from typing import Protocol
 from auth.invites import Invite
 from auth.scopes import Scope
 from gateway.api.mesh import LinkStatus, NodeStatus
+from gateway.blobs.keeper import BlobKeeper
 from gateway.clock import Clock
 from gateway.endpoints.turn_sockets import TurnSockets
 from gateway.engine.effects import Invited
@@ -46,6 +47,11 @@ class LocalDesk(Protocol):
     @property
     def turns(self) -> TurnSockets:
         """Where the engine's hand-overs go."""
+        ...
+
+    @property
+    def blobs(self) -> BlobKeeper:
+        """What is too large for a message."""
         ...
 
     def authenticate(self, token: str | None, *, trusted_socket: bool) -> Scope | None:

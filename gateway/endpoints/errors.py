@@ -12,6 +12,8 @@
         ├── MethodRefused           405    method_not_allowed
         ├── BodyTooLarge            413    too_large
         ├── NotJson                 415    unsupported_media_type
+        ├── NotOctets               415    unsupported_media_type  a blob is no JSON and no form
+        ├── BadRange                416    range_not_satisfiable
         ├── Misdirected             421    misdirected             the Host header names another server
         └── SubscriptionEnded              subscription_ended      subscribe again, or not at all
 """
@@ -83,6 +85,23 @@ class NotJson(RequestError):
 
     code = "unsupported_media_type"
     status = 415
+
+
+class NotOctets(RequestError):
+    """The body does not say that it is plain octets."""
+
+    code = "unsupported_media_type"
+    status = 415
+
+
+class BadRange(RequestError):
+    """Nothing of the stretch that was asked for is there."""
+
+    code = "range_not_satisfiable"
+    status = 416
+
+    def __init__(self, size: int) -> None:
+        super().__init__(f"the blob has {size} bytes")
 
 
 class Misdirected(RequestError):

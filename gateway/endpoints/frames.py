@@ -43,6 +43,7 @@ from gateway.endpoints.limits import (
 from gateway.engine.effects import Handed
 from gateway.engine.limits import EXPIRES_IN_MS_MAX
 from gateway.errors import Denied
+from outbox.blobref import BlobRef
 from outbox.errors import MeshError, TooLarge
 
 _encode = msgspec.json.Encoder().encode
@@ -87,6 +88,7 @@ class ReplyFrame(_Frame, frozen=True):
     reply: str
     payload: msgspec.Raw | UnsetType = UNSET
     text: str | None = None
+    payload_ref: BlobRef | None = None
     lease_id: LeaseText | None = None
     id: str | None = None
     type: str | None = None

@@ -23,9 +23,12 @@ from gateway.endpoints.errors import (
 from gateway.endpoints.problems import response_of
 from gateway.endpoints.reading import host_of
 from gateway.limits import BODY_BYTES_MAX
+from outbox.limits import BLOB_BYTES_MAX
 
 OPEN_PATHS = frozenset({"/livez", "/readyz"})
 """Health probes carry no token and tell nothing but health."""
+
+BLOB_PATH = "/v1/blobs"
 
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _PRINCIPAL = "gateway.principal"
@@ -55,7 +58,7 @@ class Guard:
         except RequestError as error:
             await response_of(error)(scope, receive, send)
             return
-        await self._app(scope, _bounded(receive), send)
+        await self._app(scope, _bounded(receive, _body_max(connection)), send)
 
     def _check(self, connection: HTTPConnection) -> None:
         _check_host(connection, self._hosts(connection))
@@ -102,11 +105,17 @@ def _bearer(connection: HTTPConnection) -> str | None:
 
 def _check_length(connection: HTTPConnection) -> None:
     length = connection.headers.get("content-length", "0")
-    if not length.isdecimal() or int(length[:20]) > BODY_BYTES_MAX:
+    if not length.isdecimal() or int(length[:20]) > _body_max(connection):
         raise _too_large()
 
 
-def _bounded(receive: Receive) -> Receive:
+def _body_max(connection: HTTPConnection) -> int:
+    """Blobs are streamed to the disk; every other body is held in memory."""
+    is_blob = connection.url.path.startswith(BLOB_PATH) and connection.scope.get("method") in {"PUT", "POST"}
+    return BLOB_BYTES_MAX if is_blob else BODY_BYTES_MAX
+
+
+def _bounded(receive: Receive, bytes_max: int) -> Receive:
     """The same stream, which ends in an error once it is longer than a body may be."""
     seen = 0
 
@@ -115,7 +124,7 @@ def _bounded(receive: Receive) -> Receive:
         message = await receive()
         if message["type"] == "http.request":
             seen += len(message.get("body", b""))
-            if seen > BODY_BYTES_MAX:
+            if seen > bytes_max:
                 raise _too_large()
         return message
 

@@ -4,7 +4,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from gateway.api.rows import InboxAnswer, inbox_row
+from gateway.api.rows import InboxAnswer, InboxRow, inbox_row
 from gateway.endpoints.actors import acting_agent
 from gateway.endpoints.answers import json
 from gateway.endpoints.bodies import InboxQuery
@@ -37,7 +37,11 @@ class InboxRoute:
         else:
             chosen = _fitting(_following(rows, after)[: query.limit])
             rows = _following(rows, after)
-        return json(InboxAnswer([inbox_row(row) for row in chosen], more=len(chosen) < len(rows)))
+        return json(InboxAnswer([self._row(row) for row in chosen], more=len(chosen) < len(rows)))
+
+    def _row(self, row: Received) -> InboxRow:
+        missing = row.blob is not None and self._desk.reader.blob(row.blob) is None
+        return inbox_row(row, blob_missing=missing)
 
 
 def _following(rows: list[Received], after: str) -> list[Received]:

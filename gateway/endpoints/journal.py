@@ -118,5 +118,6 @@ class JournalRoutes:
             own=own,
             deliveries=tuple((row, self._shown_state(row)) for row in deliveries),
             received=tuple(rows),
+            blob_missing=found.payload_ref is not None and reader.blob(found.payload_ref.sha256) is None,
         )
         return assemble(known)

@@ -9,6 +9,10 @@ path                          method     who     answers
 ``/v1/extend``                POST       agent   ``{eventId, leaseMs}``
 ``/v1/subscribe``             WebSocket  agent   turns; frames in ``gateway.endpoints.frames``
 ``/v1/watch``                 WebSocket  agent   ``{item}`` for each newly accepted event
+``/v1/blobs``                 GET        admin   ``{blobs, bytes, missing}``
+``/v1/blobs``                 POST       agent   201 ``{sha256, bytes}``
+``/v1/blobs/{sha256}``        PUT        agent   201 ``{sha256, bytes}``, or 202 with ``Upload-Offset``
+``/v1/blobs/{sha256}``        GET, HEAD  agent   the bytes, or those of ``Range``
 ``/v1/inbox``                 GET        agent   ``{items, more}``
 ``/v1/trace/{event}``         GET        agent   the event's steps
 ``/v1/deliveries``            GET        agent   rows
@@ -35,6 +39,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
+from gateway.endpoints.blobs import BlobRoutes
 from gateway.endpoints.dead import DeadRoutes
 from gateway.endpoints.desk import LocalDesk
 from gateway.endpoints.doubts import DoubtRoutes
@@ -58,6 +63,7 @@ def local_app(desk: LocalDesk, *, trusted_socket: bool = False) -> Starlette:
     """
     parts = (
         MessageRoutes(desk),
+        BlobRoutes(desk),
         SubscribeRoute(desk),
         WatchRoute(desk),
         InboxRoute(desk),

@@ -80,6 +80,7 @@ class MessageRoutes:
             lease_id=body.lease_id,
             idempotency_key=body.id,
             type_=body.type,
+            payload_ref=body.payload_ref,
         )
         sent = await self._runtime.ask(question)
         assert isinstance(sent, Sent)

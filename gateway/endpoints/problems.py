@@ -40,7 +40,9 @@ STATUS: dict[str, int] = {
     "cursor_below_floor": 410,
     "too_large": 413,
     "unsupported_media_type": 415,
+    "range_not_satisfiable": 416,
     "misdirected": 421,
+    "blob_wrong": 422,
     "hop_limit": 422,
     "busy": 429,
     "loop_limit": 429,
@@ -77,7 +79,7 @@ def response_of(error: MeshError) -> Response:
         headers["WWW-Authenticate"] = "Bearer"
     if problem.status == 429:
         headers["Retry-After"] = str(RETRY_AFTER_S)
-    if problem.status == 413:
+    if problem.status in {413, 507}:
         headers["Connection"] = "close"
     return Response(msgspec.json.encode(problem), problem.status, headers, MEDIA_TYPE)
 

@@ -7,6 +7,7 @@ import msgspec
 from gateway.endpoints.bodies import EnvelopeBody, IncidentBody, MessageBody, text_payload
 from gateway.endpoints.errors import BadRequest
 from gateway.engine.inputs import Extend, Nack, Reply, Send, Settle, TellIncident
+from outbox.blobref import BlobRef
 from outbox.envelope import IncidentNotice
 from outbox.ids import AgentId, event_id
 from outbox.kinds import Outcome
@@ -16,12 +17,15 @@ def send_of(req: int, agent: AgentId, body: MessageBody) -> Send:
     """Raises BadRequest unless the body has an envelope or a text; InvalidId."""
     if (body.envelope is None) == (body.text is None):
         raise BadRequest("a message has either an envelope or a text")
+    if body.envelope and (body.envelope.payload is msgspec.UNSET) == (body.envelope.payload_ref is None):
+        raise BadRequest("an envelope has either a payload or a payloadRef")
     envelope = body.envelope or EnvelopeBody(payload=text_payload(body.text or ""))
     return Send(
         req=req,
         agent=agent,
         to=body.to,
-        payload=envelope.payload,
+        payload=_payload(envelope.payload),
+        payload_ref=envelope.payload_ref,
         type=envelope.type,
         thread_id=envelope.thread,
         idempotency_key=envelope.id,
@@ -55,19 +59,25 @@ def reply_of(
     lease_id: str | None,
     idempotency_key: str | None,
     type_: str | None,
+    payload_ref: BlobRef | None = None,
 ) -> Reply:
-    """Raises BadRequest unless there is a payload or a text; InvalidId."""
-    if (payload is msgspec.UNSET) == (text is None):
-        raise BadRequest("a reply has either a payload or a text")
+    """Raises BadRequest unless there is a payload, a text or a blob; InvalidId."""
+    if (payload is not msgspec.UNSET) + (text is not None) + (payload_ref is not None) != 1:
+        raise BadRequest("a reply has a payload, a text or a payloadRef")
     return Reply(
         req=req,
         agent=agent,
         event_id=event_id(event),
-        payload=text_payload(text or "") if isinstance(payload, msgspec.UnsetType) else payload,
+        payload=text_payload(text) if text is not None else _payload(payload),
+        payload_ref=payload_ref,
         lease_id=lease_id,
         type=type_,
         idempotency_key=idempotency_key,
     )
+
+
+def _payload(given: msgspec.Raw | msgspec.UnsetType) -> msgspec.Raw:
+    return msgspec.Raw(b"null") if isinstance(given, msgspec.UnsetType) else given
 
 
 def settle_of(

@@ -180,6 +180,7 @@ class _Subscription:
                     lease_id=frame.lease_id,
                     idempotency_key=frame.id,
                     type_=frame.type,
+                    payload_ref=frame.payload_ref,
                 )
 
     # --- what goes out

@@ -74,7 +74,10 @@ class WatchRoute:
         event = decode_event(entry.body)
         first = event.created_at == rfc3339(row.accepted_at_ms)
         accepts = decode_payload(event, Ack).status is AckStatus.ACCEPTED
-        return inbox_row(row) if first and accepts else None
+        if not (first and accepts):
+            return None
+        missing = row.blob is not None and self._desk.reader.blob(row.blob) is None
+        return inbox_row(row, blob_missing=missing)
 
 
 async def _until_gone(socket: WebSocket) -> None:

@@ -57,6 +57,14 @@ class HttpProtocol(HttpToolsProtocol):
         self._arrived()
         super().on_message_complete()
 
+    def on_body(self, body: bytes) -> None:
+        """A piece of the body is here."""
+        self._progressed()
+        super().on_body(body)
+
+    def _progressed(self) -> None:
+        """The whole body has to come in time: pieces of it win none."""
+
     def _expect(self) -> None:
         self._arrived()
         self._timer = self.loop.call_later(REQUEST_WITHIN_S, self._refuse, _TOO_SLOW)
@@ -75,3 +83,11 @@ class HttpProtocol(HttpToolsProtocol):
         if cycle is None or cycle.response_complete:
             self.transport.write(answer)
         self.transport.close()
+
+
+class UploadProtocol(HttpProtocol):
+    """The same for listeners of this machine, where blobs come in: a body has to make progress, no more."""
+
+    def _progressed(self) -> None:
+        """The next piece has to come in time."""
+        self._expect()

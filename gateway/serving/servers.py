@@ -11,7 +11,7 @@ from starlette.types import ASGIApp
 
 from gateway.errors import HomeError
 from gateway.limits import PING_EVERY_S
-from gateway.serving.http_protocol import HttpProtocol
+from gateway.serving.http_protocol import HttpProtocol, UploadProtocol
 from gateway.serving.limits import GRACE_S
 from gateway.wire.limits import FRAME_BYTES_MAX
 
@@ -36,11 +36,11 @@ class Server(uvicorn.Server):
             await super().main_loop()
 
 
-def make_server(app: ASGIApp) -> Server:
+def make_server(app: ASGIApp, *, uploads: bool = False) -> Server:
     """A server for an application, without logs of its own and without proxies' headers."""
     config = uvicorn.Config(
         app,
-        http=HttpProtocol,
+        http=UploadProtocol if uploads else HttpProtocol,
         ws="websockets-sansio",
         lifespan="off",
         log_config=None,

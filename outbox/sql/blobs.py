@@ -1,7 +1,7 @@
 """Blobs in SQL."""
 
 from outbox.blobref import BlobId, blob_of
-from outbox.ids import Epoch, NodeId, Seq
+from outbox.ids import AgentId, Epoch, NodeId, Seq
 from outbox.records import Blob, MissingBlob, Naming
 from outbox.schema import ordinal_of, position
 from outbox.sql.epochs import EpochReads
@@ -49,6 +49,16 @@ class BlobReads(EpochReads):
         )
         found = [Naming(self._identity.node, header) for (header,) in own]
         return [*found, *(Naming(NodeId(source), header) for source, header in copied)]
+
+    def blob_agents(self, sha256: BlobId) -> set[AgentId]:
+        """Agents of this node that were sent an event that names a blob, or have sent one."""
+        found = self._rows.database.rows("SELECT DISTINCT to_agent FROM received WHERE blob = ?", (sha256,))
+        sent = self._rows.database.rows(
+            "SELECT DISTINCT from_agent FROM deliveries WHERE event_id IN"
+            " (SELECT event_id FROM outbox WHERE blob = ?)",
+            (sha256,),
+        )
+        return {AgentId(agent) for (agent,) in (*found, *sent)}
 
     def first_unfetched(self, epoch: Epoch, seq: Seq, now_ms: int) -> tuple[Epoch, Seq] | None:
         """The first own reply up to a place that names a blob and lives."""

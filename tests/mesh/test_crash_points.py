@@ -24,6 +24,9 @@ from tests.mesh.processes import Node
 COLLECTING = {CrashPoint.COLLECT_AFTER_TMP, CrashPoint.COLLECT_AFTER_RENAME}
 """Of the collector, which is no gateway: see its own tests."""
 
+STORING = {CrashPoint.BLOB_AFTER_SYNC, CrashPoint.BLOB_AFTER_RENAME}
+"""Of blobs on their way in: see ``test_blobs``."""
+
 JOINING = {
     CrashPoint.EXCHANGE_BEFORE_COMMIT,
     CrashPoint.EXCHANGE_AFTER_COMMIT,
@@ -49,7 +52,7 @@ MESSAGES = 25
 
 
 def test_every_crash_point_has_its_test() -> None:
-    assert PASSINGS.keys() | JOINING | COLLECTING == set(CrashPoint)
+    assert PASSINGS.keys() | JOINING | COLLECTING | STORING == set(CrashPoint)
 
 
 @pytest.mark.parametrize("dying", ["mbp", pytest.param("vps", marks=pytest.mark.long)])

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from auth.errors import NodeMismatch
+from gateway.blobs.keeper import BlobKeeper
 from gateway.courier.limits import CourierLimits
 from gateway.door import PIPE_ROOM, check_member
 from gateway.endpoints.turn_sockets import TurnSockets
@@ -19,6 +20,7 @@ from gateway.engine.inputs import Now
 from gateway.engine.own_stream import OwnStream, Reason
 from gateway.engine.policy import Policy
 from gateway.feed import Feed
+from gateway.harness.sim.blobdisk import SimBlobs
 from gateway.harness.sim.clocks import SimClock
 from gateway.harness.sim.disk import Disk
 from gateway.harness.sim.loop import SimLoop
@@ -46,6 +48,7 @@ from stateroom.sockets import recv_of, send_of
 from stateroom.view import View
 
 _FORBIDDEN = 4403
+BLOBS_BYTES_MAX = 1 << 30
 
 
 @dataclass
@@ -67,6 +70,11 @@ class SimHome:
     def begun(self) -> None:
         """The epoch that a restore asks for has begun."""
         self.restored = None
+
+    blobs: SimBlobs = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.blobs = SimBlobs(lambda: self.disk.full)
 
     @property
     def name(self) -> str:
@@ -100,6 +108,7 @@ class SimGateway:
         self.runtime: Runtime
         self.turns = TurnSockets()
         self.rooms: SimRooms
+        self.blobs: BlobKeeper
         self.registry: Registry
         self.on_exit: Callable[[BaseException | None], None] = lambda _error: None
         """The process ended by itself."""
@@ -119,12 +128,13 @@ class SimGateway:
         self._own = OwnStream(identity.epoch, home.restored)
         self.rooms = rooms = SimRooms(identity, home.keys, clock, home.stored)
         self.runtime = runtime = Runtime(home.disk, self._engine, rooms.view(), clock)
+        self.blobs = BlobKeeper(home.blobs, runtime, home.disk, BLOBS_BYTES_MAX)
         self._local = local = Local(identity, runtime, home.disk, clock, self._key_of, home.policy.mirror)
         self.registry = registry = Registry(local)
         reach = Reach((f"http://{self.name}",) if home.reachable else (), None, loopback=False)
         peering = SimPeering(local, registry, rooms, reach, network=self._network, party=self, keys=home.keys)
         runtime.outlets = GatewayOutlets(
-            self.turns, registry, rooms, cast("TokenTable", _NoTokens()), began=home.begun
+            self.turns, registry, rooms, cast("TokenTable", _NoTokens()), began=home.begun, blobs=self.blobs
         )
         rooms.say_agents(home.disk.agents())
         for node, head in home.disk.cursors().items():
@@ -138,7 +148,7 @@ class SimGateway:
             tasks.create_task(runtime.run())
             tasks.create_task(rooms.publish_cursors(lambda: runtime.feed.head))
             tasks.create_task(self._publish_head(reach, runtime.feed))
-            tasks.create_task(retain(runtime))
+            tasks.create_task(retain(runtime, self.blobs))
             tasks.create_task(registry.run())
             tasks.create_task(peering.run())
             for resident in self.residents:

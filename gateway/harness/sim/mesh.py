@@ -147,6 +147,7 @@ class SimMesh:
         self.network.leave(name)
         disk = self.homes[name].disk
         disk.rollback()
+        self.homes[name].blobs.crash()
         if lose_commit:
             disk.lose_last_commit()
 

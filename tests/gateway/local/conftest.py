@@ -22,6 +22,8 @@ from auth.scopes import Admin, AsAgent, Scope
 from auth.sqlite_ledger import SqliteLedger
 from auth.tokens import Holder, scope_of_token
 from gateway.api.mesh import LinkState, LinkStatus, NodeStatus
+from gateway.blobs.keeper import BlobKeeper
+from gateway.blobs.threads import ThreadedBlobs
 from gateway.client import GatewayClient
 from gateway.clock import Clock
 from gateway.courier.limits import CourierLimits
@@ -37,6 +39,8 @@ from gateway.home import Home
 from gateway.runtime import Runtime
 from gateway.serving.servers import make_server, quieten
 from gateway.serving.sockets import bind_unix
+from outbox.blobfiles import BlobFiles
+from outbox.blobref import BlobId
 from outbox.ids import AgentId, Epoch, NodeId
 from outbox.journal import Journal
 from outbox.reader import JournalReader
@@ -80,6 +84,7 @@ class LocalNode:
     online: bool = False
     link: LinkState = LinkState.DOWN
     room_loaded: bool = True
+    blobs_bytes_max: int = 1 << 30
     turns: TurnSockets = field(default_factory=TurnSockets)
 
     def open(self) -> None:
@@ -110,6 +115,8 @@ class LocalNode:
 
         self.runtime = Runtime(self.journal, make_engine, self._view(1), self.clock)
         self.runtime.outlets = self
+        disk = ThreadedBlobs(BlobFiles(self.home.blobs), self.clock)
+        self.blobs = BlobKeeper(disk, self.runtime, self.reader, self.blobs_bytes_max)
 
     def _gate(self, key: SigningKey) -> Gate:
         return Gate(
@@ -177,6 +184,12 @@ class LocalNode:
     def agent_changed(self, changed: AgentChanged) -> None:
         self.see()
 
+    def blobs_missing(self) -> None:
+        raise AssertionError("nobody sends to this node")
+
+    def blob_dropped(self, sha256: BlobId) -> None:
+        self.blobs.drop(sha256)
+
     def reset(self) -> None:
         self.turns.reset()
 
@@ -191,7 +204,10 @@ class LocalNode:
         unix.listen()
         tcp = socket.create_server(("127.0.0.1", self.port))
         self.port = tcp.getsockname()[1]
-        servers = [make_server(local_app(self, trusted_socket=True)), make_server(local_app(self))]
+        servers = [
+            make_server(local_app(self, trusted_socket=True), uploads=True),
+            make_server(local_app(self), uploads=True),
+        ]
         try:
             async with asyncio.TaskGroup() as tasks:
                 running = tasks.create_task(self.runtime.run())
@@ -225,6 +241,11 @@ class LocalNode:
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
+
+    def operator(self) -> httpx.AsyncClient:
+        """Plain HTTP over the Unix socket, without a token."""
+        transport = httpx.AsyncHTTPTransport(uds=str(self.home.socket))
+        return httpx.AsyncClient(base_url="http://localhost", transport=transport, trust_env=False)
 
     def http(self, name: str | None = None, **headers: str) -> httpx.AsyncClient:
         """Plain HTTP over loopback, as an agent (or as nobody)."""

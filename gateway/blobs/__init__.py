@@ -1,0 +1,1 @@
+"""Blobs of one gateway: their files, and how bytes become one."""
