@@ -106,7 +106,9 @@ class Blobs:
 
     async def _send(self, path: Path, sha256: BlobId, offset: int, size: int, progress: Progress) -> None:
         headers = {"Content-Type": OCTETS, "Content-Length": str(size - offset)}
-        if offset:
+        if offset == size > 0:
+            headers["Content-Range"] = f"bytes */{size}"
+        elif offset:
             headers["Content-Range"] = f"bytes {offset}-{size - 1}/{size}"
         progress(offset)
         with path.open("rb") as file:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from gateway.endpoints.errors import BadRange, BadRequest
 
 _RANGE = re.compile(r"bytes=(?:([0-9]{1,18})-([0-9]{0,18})|-([0-9]{1,18}))", re.ASCII)
-_CONTENT = re.compile(r"bytes ([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18})", re.ASCII)
+_CONTENT = re.compile(r"bytes (?:\*|([0-9]{1,18})-([0-9]{1,18}))/([0-9]{1,18})", re.ASCII)
 
 
 class Stretch(NamedTuple):
@@ -47,10 +47,16 @@ def range_of(header: str | None, size: int) -> Stretch | None:
 
 
 def part_of(header: str | None) -> Part | None:
-    """What an upload says that it brings; None when it says nothing. Raises BadRequest."""
+    """What an upload says that it brings; None when it says nothing. Raises BadRequest.
+
+    ``*`` brings no more: all bytes are there, and their sender waits for the answer.
+    """
     if header is None:
         return None
     match = _CONTENT.fullmatch(header)
+    if match is not None and match[1] is None:
+        total = int(match[3])
+        return Part(total, total, total)
     if match is None or not int(match[1]) <= int(match[2]) < int(match[3]):
-        raise BadRequest("Content-Range is bytes FIRST-LAST/TOTAL")
+        raise BadRequest("Content-Range is bytes FIRST-LAST/TOTAL, or bytes */TOTAL without a body")
     return Part(int(match[1]), int(match[2]) + 1, int(match[3]))
