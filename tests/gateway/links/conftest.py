@@ -120,7 +120,7 @@ class Gateway:
         self.local = Local(self.store.identity(), self.runtime, self.store, self.clock, self._key_of, mirror)
         self.registry = Registry(self.local)
         self.runtime.outlets = GatewayOutlets(
-            _Nothing(), self.registry, _Nothing(), _Nothing(), began=lambda: None
+            _Nothing(), self.registry, _Nothing(), _Nothing(), began=lambda: None, blobs=_Nothing()
         )  # type: ignore[arg-type]
         self.see()
 
