@@ -10,15 +10,12 @@ import asyncio
 from pathlib import Path
 
 import msgspec
-from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import InvalidStatus, WebSocketException
 
 from auth.errors import BadJoinCode
 from auth.joincodes import JoinCode
 from auth.joiner import Joiner, pin_of
 from auth.keyring import Keyring
 from auth.keys import PublicKey
-from gateway.api.problem import refusal_of
 from gateway.clock import Clock
 from gateway.door import STATE_ROOM
 from gateway.errors import Denied, HomeError, TimedOut, Unreachable
@@ -28,12 +25,11 @@ from gateway.limits import JOIN_WITHIN_S
 from gateway.links.peering import PATHS
 from gateway.links.reach import Issuer
 from gateway.links.tickets import Opening, TicketOffice
+from gateway.links.visiting import replicate, visit
 from gateway.rooms import Rooms
-from gateway.wire.limits import FRAME_BYTES_MAX
 from outbox.ids import MeshId, NodeId
 from outbox.journal import Journal
 from outbox.lock import HomeLock
-from stateroom.sockets import recv_of, send_of
 from stateroom.view import View
 
 _AGAIN = "run the same command again: nothing is lost"
@@ -124,38 +120,17 @@ async def _first_sync(rooms: Rooms, node: NodeId, url: str, opening: Opening) ->
 
     rooms.watch(look)
     try:
-        async with asyncio.timeout(JOIN_WITHIN_S), _socket(url, opening) as socket:
-            await _fill(rooms, socket, opening.gateway, admitted)
+        async with (
+            asyncio.timeout(JOIN_WITHIN_S),
+            visit(url, opening, STATE_ROOM) as socket,
+            rooms.open(),
+        ):
+            await replicate(rooms, socket, opening.gateway, admitted)
     except TimeoutError:
         raise TimedOut("the state room did not come in time", hint=_AGAIN) from None
-    except InvalidStatus as refused:
-        raise refusal_of(url, refused.response.status_code, bytes(refused.response.body or b"")) from None
-    except (OSError, WebSocketException) as error:
-        raise Unreachable(f"the connection to {url} broke ({type(error).__name__})", hint=_AGAIN) from None
     finally:
         rooms.close()
     found = rooms.view().node(opening.gateway)
     if not admitted.is_set() or found is None:
         raise Unreachable(f"{opening.gateway} closed the state room before it was complete", hint=_AGAIN)
     return PublicKey.from_bytes(found.public_key)
-
-
-def _socket(url: str, opening: Opening) -> connect:
-    address = url.replace("http", "ws", 1) + PATHS[STATE_ROOM]
-    return connect(
-        address, additional_headers=opening.headers, compression=None, proxy=None, max_size=FRAME_BYTES_MAX
-    )
-
-
-async def _fill(rooms: Rooms, socket: ClientConnection, peer: NodeId, admitted: asyncio.Event) -> None:
-    """Replicate until this node is admitted or the socket is gone, whichever comes first."""
-    async with rooms.open(), asyncio.TaskGroup() as tasks:
-        parts = {
-            tasks.create_task(rooms.state.serve(send_of(socket), recv_of(socket), peer=peer)),
-            tasks.create_task(admitted.wait()),
-        }
-        await asyncio.wait(parts, return_when=asyncio.FIRST_COMPLETED)
-        if admitted.is_set():
-            await rooms.state.settled()
-        for part in parts:
-            part.cancel()

@@ -6,14 +6,16 @@ task.) Full buckets travel as a number; those with holes are few and are looked 
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, islice
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from outbox.ids import Seq
 from spark.limits import GAP_RANGES_MAX
+from spark.spans import Span, without
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -47,12 +49,16 @@ class Gap(msgspec.Struct, frozen=True):
     missing: int
 
 
-def gaps_table(spark: "SparkSession", events: "DataFrame") -> "DataFrame":
+Forgotten = Mapping[tuple[str, str], Sequence[Span]]
+"""Of an epoch of an outbox the places, in order, that its writer had forgotten before it was collected."""
+
+
+def gaps_table(spark: "SparkSession", events: "DataFrame", forgotten: Forgotten) -> "DataFrame":
     """The table with ``SCHEMA`` of what is missing between the first place and the last that is there."""
     buckets = (
         Bucket(row.node, row.epoch, row.number, _bytes(row.bits)) for row in _buckets(events).collect()
     )
-    return spark.createDataFrame([msgspec.structs.astuple(gap) for gap in gaps(buckets)], SCHEMA)
+    return spark.createDataFrame([msgspec.structs.astuple(gap) for gap in gaps(buckets, forgotten)], SCHEMA)
 
 
 def _bytes(bits: bytearray | None) -> bytes | None:
@@ -94,18 +100,23 @@ def _buckets(events: "DataFrame") -> "DataFrame":
     )
 
 
-def gaps(buckets: Iterable[Bucket]) -> Iterator[Gap]:
-    """The missing runs, from the buckets that there are, sorted.
+def gaps(buckets: Iterable[Bucket], forgotten: Forgotten) -> Iterator[Gap]:
+    """The missing runs that nobody has signed away, from the buckets that there are, sorted.
 
     At most ``GAP_RANGES_MAX`` an epoch: the last of them then reaches over all that are left.
     """
     for (node, epoch), found in groupby(buckets, key=attrgetter("node", "epoch")):
-        runs = _missing(found)
+        runs = _lost(found, forgotten.get((node, epoch), ()))
         for first, last in islice(runs, GAP_RANGES_MAX - 1):
             yield Gap(node, epoch, first, last, last - first + 1)
         rest = list(runs)
         if rest:
             yield Gap(node, epoch, rest[0][0], rest[-1][1], sum(last - first + 1 for first, last in rest))
+
+
+def _lost(buckets: Iterable[Bucket], forgotten: Sequence[Span]) -> Iterator[tuple[int, int]]:
+    for first, last in _missing(buckets):
+        yield from without(Span(Seq(first), Seq(last)), forgotten)
 
 
 def _missing(buckets: Iterable[Bucket]) -> Iterator[tuple[int, int]]:

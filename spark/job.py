@@ -17,7 +17,7 @@ from spark.errors import SparkFailed
 from spark.events import statements
 from spark.figures import Tables, states, summarise
 from spark.forks import forked, forks
-from spark.gaps import gaps_table, seq_gaps
+from spark.gaps import Forgotten, gaps_table, seq_gaps
 from spark.incidents import incidents, stream_incidents
 from spark.limits import INCIDENTS_JSON_MAX, SMALL_LAKE_BYTES
 from spark.masters import LOCAL, parse_settings, place_of
@@ -32,7 +32,7 @@ from spark.sla import DEFAULTS, Threshold, check_thresholds, latency
 from spark.slofile import read_objectives
 from spark.sources import EventFiles, event_files, read_copies, read_events
 from spark.strangers import strangers, unknown_kinds
-from spark.summary import Summary
+from spark.summary import Summary, forgetting
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -134,6 +134,7 @@ def make_report(
     )
     judged = default_objectives(thresholds) if objectives is None else objectives
     summary = summarise(tables, as_of_ms, thresholds, judged)
+    summary = forgetting(summary, {(found.node, found.epoch): found.entries for found in files.forgotten})
     begin()
     write_file(incidents_json(summary, INCIDENTS_JSON_MAX), out / "incidents.json")
     write_file(render(summary).encode(), out / "report.html")
@@ -157,8 +158,9 @@ def _all_incidents(
     out: Path,
 ) -> "DataFrame":
     """Those of messages and those of outboxes; the tables of the latter are written on the way."""
+    gone: Forgotten = {(found.node, found.epoch): found.places for found in files.forgotten}
     of_streams = {
-        IncidentClass.SEQ_GAP: seq_gaps(_kept(spark, gaps_table(spark, events), out / "gaps")),
+        IncidentClass.SEQ_GAP: seq_gaps(_kept(spark, gaps_table(spark, events, gone), out / "gaps")),
         IncidentClass.FORK: forked(_kept(spark, forks(read_copies(spark, files)), out / "forks")),
         IncidentClass.CLOCK_SKEW: clock_skews(_kept(spark, skew(lifecycle), out / "skew")),
         IncidentClass.UNKNOWN_KIND: unknown_kinds(_kept(spark, strangers(events), out / "strangers")),

@@ -5,6 +5,7 @@
     events/v=1/sourceNodeId=<node>/epoch=<epoch>/seq-<first>-<last>.parquet
     quarantine/v=1/sourceNodeId=<node>/epoch=<epoch>/seq-<first>-<last>.parquet
     forks/v=1/sourceNodeId=<node>/epoch=<epoch>/seq-<first>-<last>.parquet
+    forgotten/v=1/sourceNodeId=<node>/epoch=<epoch>/seq-<first>-<last>.json
 
 The file name is the cursor: a file holds exactly the entries ``first`` … ``last``, and the next page begins
 after the largest ``last``. No second place says how far a collector came, so nothing can disagree with the
@@ -17,31 +18,21 @@ Version 1 since 2026-11.
 import re
 from collections.abc import Iterable
 from pathlib import PurePath
-from typing import NamedTuple
 
 from outbox.ids import Epoch, NodeId, Seq
 from spark.schema import SCHEMA_VERSION
+from spark.spans import Span
 
 EVENTS = f"events/v={SCHEMA_VERSION}"
 QUARANTINE = f"quarantine/v={SCHEMA_VERSION}"
 FORKS = f"forks/v={SCHEMA_VERSION}"
 """Entries that a node has signed and that differ from those in ``EVENTS``."""
+FORGOTTEN = f"forgotten/v={SCHEMA_VERSION}"
+"""Notes of what a node had forgotten before it was collected; each is its signed checkpoint at ``last``."""
 STREAMS_GLOB = "sourceNodeId=*/epoch=*"
 
-_NAME = re.compile(r"seq-(\d{12,})-(\d{12,})\.parquet", re.ASCII)
+_NAME = re.compile(r"seq-(\d{12,})-(\d{12,})\.(?:parquet|json)", re.ASCII)
 _STREAM = re.compile(r"sourceNodeId=([^/]+)/epoch=([^/]+)", re.ASCII)
-
-
-class Span(NamedTuple):
-    """The entries that a file holds, both ends included."""
-
-    first: Seq
-    last: Seq
-
-    @property
-    def file_name(self) -> str:
-        """Twelve digits, so that text order is order."""
-        return f"seq-{self.first:012d}-{self.last:012d}.parquet"
 
 
 def stream_dir(node: NodeId, epoch: Epoch) -> str:
@@ -72,18 +63,3 @@ def covering(file_names: Iterable[str]) -> list[Span]:
         if not chosen or span.last > chosen[-1].last:
             chosen.append(span)
     return chosen
-
-
-def overlaps(spans: Iterable[Span]) -> list[Span]:
-    """The places that more than one of these files holds, as ranges in order that do not touch."""
-    found: list[Span] = []
-    reached = Seq(0)
-    for span in sorted(spans):
-        first, last = span.first, min(span.last, reached)
-        if first <= last:
-            if found and first <= found[-1].last + 1:
-                found[-1] = Span(found[-1].first, max(found[-1].last, last))
-            else:
-                found.append(Span(first, last))
-        reached = max(reached, span.last)
-    return found

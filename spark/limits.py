@@ -6,6 +6,9 @@ FILE_ROWS_MAX = 20_000
 COLLECT_EVERY_S = 2.0
 """Between two looks at an outbox that is followed: reports are made of minutes, not of milliseconds."""
 
+VISIT_EVERY_S = 5.0
+"""The same over links, which a gateway pays for as well."""
+
 COMPACT_ROWS_MAX = 1_000_000
 """Rows of a file that was made from smaller ones: about 30 MB, and one task of Spark."""
 

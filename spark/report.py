@@ -91,6 +91,12 @@ def _notices(summary: Summary) -> str:
             f"Not collected: {_names(summary.missing_nodes)}. What these nodes accepted or answered cannot"
             " be seen here, so messages to them may be shown as never accepted."
         )
+    forgetful = tuple(stream for stream in summary.streams if stream.forgotten)
+    if forgetful:
+        notices.append(
+            f"Forgotten before they were collected: {number(sum(s.forgotten for s in forgetful))} events of"
+            f" {_names(tuple(s.node for s in forgetful))}. Collect more often than they prune."
+        )
     flagged = sum(stream.flagged for stream in summary.streams)
     if flagged:
         notices.append(

@@ -8,9 +8,10 @@ import msgspec
 
 from outbox.ids import Epoch, NodeId
 from spark.errors import LakeEmpty
-from spark.layout import EVENTS, FORKS, STREAMS_GLOB, Span, covering, overlaps, stream_dir, stream_of
+from spark.layout import EVENTS, FORGOTTEN, FORKS, STREAMS_GLOB, covering, stream_dir, stream_of
 from spark.limits import CONDITIONS_MAX
 from spark.schema import spark_schema
+from spark.spans import Span, overlaps
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -25,6 +26,19 @@ class Copies(msgspec.Struct, frozen=True):
     paths: tuple[Path, ...]
 
 
+class Forgotten(msgspec.Struct, frozen=True):
+    """What a node had forgotten of an epoch of its outbox before it was collected."""
+
+    node: NodeId
+    epoch: Epoch
+    places: tuple[Span, ...]
+
+    @property
+    def entries(self) -> int:
+        """How many."""
+        return sum(place.last - place.first + 1 for place in self.places)
+
+
 class EventFiles(msgspec.Struct, frozen=True):
     """The files of a lake that a job reads."""
 
@@ -33,6 +47,7 @@ class EventFiles(msgspec.Struct, frozen=True):
     nodes: tuple[NodeId, ...]
     """Whose outboxes they are."""
     copies: tuple[Copies, ...]
+    forgotten: tuple[Forgotten, ...] = ()
 
 
 def event_files(lake: Path) -> EventFiles:
@@ -47,11 +62,20 @@ def event_files(lake: Path) -> EventFiles:
         sum(path.stat().st_size for path in paths),
         tuple(sorted({stream[0] for directory in streams if (stream := stream_of(directory))})),
         tuple(_copies(lake, held)),
+        tuple(_forgotten(lake)),
     )
 
 
 def _spans(directory: Path) -> list[Span]:
     return covering(path.name for path in directory.glob("seq-*.parquet"))
+
+
+def _forgotten(lake: Path) -> Iterator[Forgotten]:
+    for directory in sorted((lake / FORGOTTEN).glob(STREAMS_GLOB)):
+        stream = stream_of(directory)
+        places = covering(path.name for path in directory.glob("seq-*.json"))
+        if stream is not None and places:
+            yield Forgotten(*stream, tuple(places))
 
 
 def _copies(lake: Path, held: dict[Path, list[Span]]) -> Iterator[Copies]:

@@ -3,9 +3,11 @@
 Times are milliseconds since 1970, durations milliseconds; None where nothing was measured.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 
 import msgspec
+from msgspec.structs import replace
 
 from spark.objectives import Standing
 from spark.sla import Threshold
@@ -18,6 +20,8 @@ class Stream(msgspec.Struct, frozen=True, rename="camel"):
     events: int
     flagged: int
     """Rows with a doubt about them."""
+    forgotten: int = 0
+    """Entries that the node had forgotten before they were collected."""
 
 
 class StateCount(msgspec.Struct, frozen=True, rename="camel"):
@@ -171,3 +175,12 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     def of(self, dimension: str) -> tuple[LatencyLine, ...]:
         """The latency lines of one dimension."""
         return tuple(line for line in self.latency if line.dimension == dimension)
+
+
+def forgetting(summary: Summary, forgotten: Mapping[tuple[str, str], int]) -> Summary:
+    """The same with how many entries of each node's outbox (by node and epoch) were forgotten."""
+    by_node: Counter[str] = Counter()
+    for (node, _), entries in forgotten.items():
+        by_node[node] += entries
+    streams = tuple(replace(stream, forgotten=by_node[stream.node]) for stream in summary.streams)
+    return replace(summary, streams=streams)

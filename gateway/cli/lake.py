@@ -1,15 +1,15 @@
 """``collect``, ``lake``: outboxes into a directory of Parquet files, and its upkeep."""
 
 import re
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from gateway.cli.collected import show_place, tell
 from gateway.cli.homes import ask, current_home, home_of, node_key
 from gateway.cli.options import as_json, as_json_lines
-from gateway.cli.output import emit_json, emit_json_line, note, table
+from gateway.cli.output import emit_json, note, table
 from outbox.errors import NotFound
 from outbox.ids import node_id
 from spark.errors import LakeDamaged
@@ -57,6 +57,11 @@ def _count(text: str) -> int:
     help="The copy of this node's outbox that the home holds; repeatable. Its gateway must run.",
 )
 @click.option("--all", "all_nodes", is_flag=True, help="Also all copies that the home holds.")
+@click.option(
+    "--links",
+    is_flag=True,
+    help="Over links: dial the mesh as the node of this home, whose gateway must not run.",
+)
 @click.option("--follow", is_flag=True, help="Go on collecting until interrupted.")
 @as_json_lines
 @click.pass_context
@@ -67,13 +72,23 @@ def collect(
     homes: tuple[Path, ...],
     nodes: tuple[str, ...],
     all_nodes: bool,
+    links: bool,
     follow: bool,
     as_json: bool,
 ) -> None:
     """Add what is new in each outbox to the lake, verified. May be repeated at any time.
 
     Without --from or --all: the outboxes of the homes themselves. A seed's copies make one machine enough.
+    With --links from wherever it can be dialled, all outboxes or those that --from names.
     """
+    if links:
+        from gateway.cli.visits import collect_over_links
+
+        if all_nodes or homes:
+            raise click.UsageError("--links takes all outboxes over the network: not with --all or --home")
+        only = [node_id(node) for node in nodes]
+        collect_over_links(current_home(context), lake, only, follow=follow, as_json=as_json)
+        return
     from threading import Event
 
     from gateway.lake.homes import copied_nodes
@@ -92,7 +107,7 @@ def collect(
             copies = copied_nodes(home) if all_nodes else [node_id(node) for node in nodes]
             found = {} if nodes else _own(home, lake)
             found |= _copies(home, {node: keys[node] for node in copies if node in keys}, lake)
-            _tell(found, quiet=not first, as_json=as_json)
+            tell(found, quiet=not first, as_json=as_json)
         if not follow:
             return
         first = False
@@ -111,7 +126,7 @@ def _own(home: "Home", lake: Path) -> dict["NodeId", "Collected"]:
     from gateway.lake.lake import Lake
 
     node, collected = collect_home(
-        home, node_key(home).public, Lake(lake), Clock().wall_ms(), progress=_show_place
+        home, node_key(home).public, Lake(lake), Clock().wall_ms(), progress=show_place
     )
     return {node: collected}
 
@@ -121,27 +136,7 @@ def _copies(home: "Home", keys: dict["NodeId", "PublicKey"], lake: Path) -> dict
     from gateway.lake.homes import collect_copies
     from gateway.lake.lake import Lake
 
-    return collect_copies(home, keys, Lake(lake), Clock().wall_ms(), progress=_show_place)
-
-
-def _show_place(node: str, seq: int) -> None:
-    if sys.stderr.isatty():
-        note(f"{node}: collected up to {seq}")
-
-
-def _tell(found: dict["NodeId", "Collected"], *, quiet: bool, as_json: bool) -> None:
-    """What was added; when following, only what is new."""
-    told = {node: done for node, done in found.items() if done.rows or not quiet}
-    if as_json and (told or not quiet):
-        emit_json_line(
-            {
-                node: {"events": done.rows, "head": done.head.seq, "flagged": done.flagged}
-                for node, done in told.items()
-            }
-        )
-    elif not as_json:
-        for node, done in told.items():
-            click.echo(f"{node}: {done.rows} new events, up to {done.head.seq}")
+    return collect_copies(home, keys, Lake(lake), Clock().wall_ms(), progress=show_place)
 
 
 @click.group()

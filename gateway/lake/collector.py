@@ -2,7 +2,8 @@
 
 Nothing unverified gets in. When a stream turns out broken, what came before the break is kept and the error
 is raised, so that a report can still be made of it. An outbox may have several epochs: all of them are
-collected, each into files of its own. What was forgotten before it was collected is missing, and shows.
+collected, each into files of its own. What its writer had forgotten before it was collected is noted as such;
+what merely is not here is missing, and shows.
 """
 
 from collections.abc import Callable
@@ -25,12 +26,15 @@ from spark.schema import EventRow
 class Source(Protocol):
     """An outbox, from wherever it is read: its own journal or somebody's copy."""
 
+    is_writer: bool
+    """Whether it is the writer's own: what stands below its floor was forgotten, not lost."""
+
     def genesis(self) -> Head:
         """The head before the first entry of the oldest epoch."""
         ...
 
     def floor(self) -> Checkpoint | None:
-        """Up to where it was forgotten."""
+        """Where what is here begins; None when that is the beginning."""
         ...
 
     def read(self, after: Head, entries_max: int, bytes_max: int) -> Page | None:
@@ -59,6 +63,8 @@ class _Chunk(msgspec.Struct):
     """Entries on their way into one file."""
 
     head: Head
+    before: Head
+    """What the first of them follows on."""
     rows: list[EventRow]
     bad: list[Quarantined]
     checkpoint: Checkpoint | None = None
@@ -82,6 +88,7 @@ def collect(
         while True:
             chunk = _next_chunk(source, done.head, stream, verify, now_ms)
             if chunk.checkpoint is not None:
+                _note_forgotten(source, lake, stream, done.head, chunk)
                 lake.commit(replace(stream, epoch=chunk.head.epoch), chunk.checkpoint, chunk.rows, chunk.bad)
                 done = _add(done, chunk)
                 progress(done.head.seq)
@@ -91,17 +98,28 @@ def collect(
                 return done
 
 
+def _note_forgotten(source: Source, lake: Lake, stream: Identity, after: Head, chunk: _Chunk) -> None:
+    """What stands between where the lake stood and where its writer's outbox begins is nowhere to be had."""
+    floor = source.floor() if source.is_writer else None
+    if floor is None or chunk.before != floor.head:
+        return
+    first = after.seq + 1 if after.epoch == floor.epoch else 1
+    if first <= floor.seq:
+        lake.note_forgotten(replace(stream, epoch=floor.epoch), Seq(first), floor)
+
+
 def _next_chunk(source: Source, after: Head, stream: Identity, verify: Verify, now_ms: int) -> _Chunk:
     """Entries of one epoch: as many as go into one file, or as there are."""
-    chunk = _Chunk(after, [], [])
+    chunk = _Chunk(after, after, [], [])
     while len(chunk.rows) < FILE_ROWS_MAX:
         try:
             page, start = _next_page(source, chunk.head, stream, verify)
             if page is None:
                 chunk.ended = True
                 break
-            if chunk.rows and start.epoch != chunk.head.epoch:
-                break  # the next epoch goes into its own file
+            if chunk.rows and start != chunk.head:
+                break  # another epoch, or what follows on a hole, goes into its own file
+            chunk.before = start if not chunk.rows else chunk.before
             check_signature(page.checkpoint, stream.mesh, stream.node, verify)
             chunk.head = follow(start, page)
         except PeerError as fault:

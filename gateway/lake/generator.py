@@ -18,9 +18,10 @@ from gateway.lake.lake import disk_errors
 from outbox.ids import Epoch, NodeId, Seq
 from outbox.timestamps import rfc3339
 from spark.errors import LakeNotEmpty
-from spark.layout import EVENTS, FORKS, Span, stream_dir
+from spark.layout import EVENTS, FORKS, stream_dir
 from spark.rules import IncidentClass
 from spark.schema import arrow_schema
+from spark.spans import Span
 
 START_MS = 1_780_000_000_000
 DAY_MS = 24 * 3600 * 1000

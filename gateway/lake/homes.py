@@ -13,8 +13,8 @@ from gateway.home import Home
 from gateway.lake.collector import Collected, collect
 from gateway.lake.lake import Lake
 from outbox.chain import Checkpoint, Head, Page, genesis
-from outbox.errors import NotFound
-from outbox.ids import NodeId
+from outbox.errors import CursorBelowFloor, NotFound
+from outbox.ids import Epoch, NodeId, Seq
 from outbox.reader import JournalReader
 from outbox.records import Identity
 
@@ -22,11 +22,26 @@ Progress = Callable[[NodeId, int], None]
 """``progress(whose outbox, place reached)``: after it is on disk."""
 
 
+class OwnSource:
+    """A journal's own outbox."""
+
+    is_writer = True
+
+    def __init__(self, reader: JournalReader) -> None:
+        self.genesis, self.floor, self.read = reader.genesis, reader.floor, reader.read
+
+
 class CopySource:
-    """The copy of another node's outbox that a journal holds, read as if it were the outbox itself."""
+    """The copy of another node's outbox that a journal holds, read as if it were the outbox itself.
+
+    Of one that was trimmed the first batch only says, by its signed checkpoint, where the rest follows on.
+    """
+
+    is_writer = False
 
     def __init__(self, reader: JournalReader, stream: Identity) -> None:
         self._reader, self._mesh, self._node = reader, stream.mesh, stream.node
+        self._floor: Checkpoint | None = None
 
     def genesis(self) -> Head:
         """Before the first entry of the oldest epoch of which there is a copy. Raises NotFound."""
@@ -39,12 +54,24 @@ class CopySource:
         )
 
     def floor(self) -> Checkpoint | None:
-        """None: what a copy begins with was not signed by itself."""
-        return None
+        """The first checkpoint of a copy that begins after the place that was asked for."""
+        return self._floor
 
     def read(self, after: Head, entries_max: int, bytes_max: int) -> Page | None:
-        """The next page of the copy. Raises CursorBelowFloor when it was trimmed before it was collected."""
-        return self._reader.read_copy(self._node, after, entries_max, bytes_max)
+        """The next page of the copy."""
+        try:
+            return self._reader.read_copy(self._node, after, entries_max, bytes_max)
+        except CursorBelowFloor:
+            begins = replace(after, seq=self._begins(after.epoch))
+            page = self._reader.read_copy(self._node, begins, 1, 1)
+            if page is None:
+                return None
+            self._floor = page.checkpoint
+            return self._reader.read_copy(self._node, page.checkpoint.head, entries_max, bytes_max)
+
+    def _begins(self, epoch: Epoch) -> Seq:
+        copies = (copy for copy in self._reader.copies() if (copy.source, copy.epoch) == (self._node, epoch))
+        return Seq(next(copies).first - 1)
 
 
 def node_of(home: Home) -> NodeId:
@@ -60,7 +87,12 @@ def collect_home(
     with closing(JournalReader.open(home.journal)) as reader:
         stream = reader.identity()
         collected = collect(
-            reader, lake, stream, key.verify, now_ms=now_ms, progress=lambda seq: progress(stream.node, seq)
+            OwnSource(reader),
+            lake,
+            stream,
+            key.verify,
+            now_ms=now_ms,
+            progress=lambda seq: progress(stream.node, seq),
         )
     return stream.node, collected
 

@@ -20,11 +20,21 @@ from outbox.chain import Checkpoint, Head, Verify, check_signature
 from outbox.errors import BadCheckpoint, StorageFailed
 from outbox.ids import Epoch, MeshId, NodeId, Seq
 from outbox.records import Identity, Quarantined
-from outbox.replacing import sync_directory
+from outbox.replacing import replace_file, sync_directory
 from spark.errors import LakeBusy, LakeDamaged
-from spark.layout import EVENTS, QUARANTINE, STREAMS_GLOB, Span, covering, span_of, stream_dir, stream_of
+from spark.layout import (
+    EVENTS,
+    FORGOTTEN,
+    QUARANTINE,
+    STREAMS_GLOB,
+    covering,
+    span_of,
+    stream_dir,
+    stream_of,
+)
 from spark.limits import COMPACT_ROWS_MAX
 from spark.schema import COLUMNS, EventRow, arrow_schema
+from spark.spans import Span, without
 
 _CHECKPOINT = b"mesh.checkpoint"
 _RESTORE = "move the file away: the next collect reads its entries again"
@@ -120,6 +130,14 @@ class Lake:
             _write(path, table.replace_schema_metadata(vouched))
         return path
 
+    def note_forgotten(self, stream: Identity, first: Seq, floor: Checkpoint) -> None:
+        """Its writer has forgotten entries from ``first`` to its signed ``floor``. Raises StorageFailed."""
+        path = self._stream(FORGOTTEN, stream) / Span(first, floor.seq).note_name
+        with disk_errors():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            replace_file(path, msgspec.json.encode(floor))
+            _sync_directories(path.parent)
+
     def compact(self, stream: tuple[NodeId, Epoch]) -> Compacted:
         """Write one file in place of many small ones that follow on from each other, then remove those.
 
@@ -145,14 +163,18 @@ class Lake:
         files, rows = 0, 0
         faults: list[Fault] = []
         for directory in sorted((self.root / EVENTS).glob(STREAMS_GLOB)):
-            due = Seq(1)
+            due, forgotten = Seq(1), self._forgotten(directory)
             for span in _spans(directory):
                 path = directory / span.file_name
-                problem = _problem(path, span, key_of) or _gap(span, due)
+                problem = _problem(path, span, key_of) or _gap(span, due, forgotten)
                 if problem:
                     faults.append(Fault(str(path.relative_to(self.root)), problem))
                 files, rows, due = files + 1, rows + span.last - span.first + 1, Seq(span.last + 1)
         return Verified(files, rows, tuple(faults))
+
+    def _forgotten(self, directory: Path) -> list[Span]:
+        notes = self.root / FORGOTTEN / Path(*directory.parts[-2:])
+        return covering(path.name for path in notes.glob("seq-*.json"))
 
     def _stream(self, table: str, stream: Identity) -> Path:
         return self.root / table / stream_dir(stream.node, stream.epoch)
@@ -270,8 +292,9 @@ def _bad_signature(checkpoint: Checkpoint, verify: Verify | None) -> str | None:
     return None
 
 
-def _gap(span: Span, due: Seq) -> str | None:
-    return None if span.first <= due else f"entries {due} to {span.first - 1} are missing before it"
+def _gap(span: Span, due: Seq, forgotten: Sequence[Span]) -> str | None:
+    missing = list(without(Span(due, Seq(span.first - 1)), forgotten)) if span.first > due else []
+    return f"entries {missing[0].first} to {missing[-1].last} are missing before it" if missing else None
 
 
 def _first_line(error: Exception) -> str:

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from spark.layout import EVENTS, Span, stream_dir
+from spark.layout import EVENTS, stream_dir
 from spark.session import Setup, spark_session
 from spark.sla import DEFAULTS
+from spark.spans import Span
 from spark.stream import Following, start
 from tests.spark.histories import AS_OF_MS, Turn, history
 from tests.spark.reporting import one, put_file

@@ -54,6 +54,8 @@ def entry(seq: int, event: Event, to=("mbp",)) -> Entry:
 class Outbox:
     """Entries in batches; ``read`` answers as a store does, one batch a page."""
 
+    is_writer = True
+
     def __init__(self, entries: Sequence[Entry] = (), batch: int = 10) -> None:
         self.pages: list[Page] = []
         self.head = genesis(STREAM.mesh, STREAM.node, STREAM.epoch)

@@ -9,10 +9,11 @@ import pyarrow.parquet as pq
 
 from spark.events import statements
 from spark.job import STEPS, make_report
-from spark.layout import EVENTS, Span, stream_dir
+from spark.layout import EVENTS, stream_dir
 from spark.schema import arrow_schema
 from spark.sla import Threshold
 from spark.sources import event_files
+from spark.spans import Span
 from spark.tasks import STEPS as TASK_STEPS
 from tests.spark.histories import ACCEPT_MS, AS_OF_MS, NODES, PROCESS_MS, START_MS, TAKE_ON_MS, Script
 

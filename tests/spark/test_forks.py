@@ -1,8 +1,9 @@
 import msgspec
 
 from spark.forks import forked, forks
-from spark.layout import EVENTS, FORKS, Span, stream_dir
+from spark.layout import EVENTS, FORKS, stream_dir
 from spark.sources import event_files, read_copies
+from spark.spans import Span
 from tests.spark.histories import EPOCH, history
 from tests.spark.reporting import one, put, put_file
 

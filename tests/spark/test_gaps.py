@@ -4,7 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spark.gaps import BUCKET, Bucket, gaps, gaps_table, seq_gaps
+from spark.layout import covering
 from spark.limits import GAP_RANGES_MAX
+from spark.spans import Span
 from tests.spark.histories import EPOCH, history
 from tests.spark.reporting import frame, one
 
@@ -27,7 +29,7 @@ near = st.sets(
 @given(near.filter(bool), near.filter(bool))
 @settings(deadline=None)
 def test_finds_exactly_what_is_missing(first, second):
-    found = list(gaps([*buckets(first, "a"), *buckets(second, "b")]))
+    found = list(gaps([*buckets(first, "a"), *buckets(second, "b")], {}))
     for node, places in (("a", first), ("b", second)):
         ranges = [(gap.first, gap.last) for gap in found if gap.node == node]
         missing = set().union(*(range(low, high + 1) for low, high in ranges)) if ranges else set()
@@ -38,12 +40,22 @@ def test_finds_exactly_what_is_missing(first, second):
 
 def test_a_full_bucket_between_two_others_has_no_hole():
     whole = set(range(1, 3 * BUCKET + 1)) - {7, 3 * BUCKET - 1}
-    assert [(gap.first, gap.last) for gap in gaps(buckets(whole))] == [(7, 7), (3 * BUCKET - 1,) * 2]
+    assert [(gap.first, gap.last) for gap in gaps(buckets(whole), {})] == [(7, 7), (3 * BUCKET - 1,) * 2]
+
+
+@given(near.filter(bool), st.lists(st.tuples(st.integers(1, 70), st.integers(0, 9)), max_size=4))
+@settings(deadline=None)
+def test_what_its_writer_signed_away_is_not_missing(places, spans):
+    signed = covering(Span(first, first + more).file_name for first, more in spans)
+    found = gaps(buckets(places), {("a", "e"): signed})
+    missing = {place for gap in found for place in range(gap.first, gap.last + 1)}
+    gone = {place for span in signed for place in range(span.first, span.last + 1)}
+    assert missing == set(range(1, max(places))) - places - gone
 
 
 def test_more_holes_than_anybody_reads_are_counted_in_the_last():
     holes = range(2, 4 * GAP_RANGES_MAX, 2)
-    found = list(gaps(buckets(set(range(1, 4 * GAP_RANGES_MAX + 1)) - set(holes))))
+    found = list(gaps(buckets(set(range(1, 4 * GAP_RANGES_MAX + 1)) - set(holes)), {}))
     assert len(found) == GAP_RANGES_MAX
     assert sum(gap.missing for gap in found) == len(holes)
     assert found[-1].last == holes[-1]
@@ -51,12 +63,14 @@ def test_more_holes_than_anybody_reads_are_counted_in_the_last():
 
 def test_spark_makes_the_buckets_and_repeated_rows_fill_no_hole(spark, tmp_path):
     rows = [row for row in history([one()] * 20) if row.seq not in {3, 4, 9}]
-    table = gaps_table(spark, frame(spark, tmp_path, rows + rows))
+    table = gaps_table(spark, frame(spark, tmp_path, rows + rows), {})
     assert [tuple(row) for row in table.collect()] == [("a", EPOCH, 3, 4, 2), ("a", EPOCH, 9, 9, 1)]
+    pruned = gaps_table(spark, frame(spark, tmp_path, rows), {("a", EPOCH): [Span(1, 8)]})
+    assert [tuple(row) for row in pruned.collect()] == [("a", EPOCH, 9, 9, 1)]
     (subject,) = seq_gaps(table).collect()
     assert (subject.subject, subject.detail) == (f"a/{EPOCH}", "3 entries between 3 and 9")
 
 
 def test_no_gap_is_an_empty_table(spark, tmp_path):
-    table = gaps_table(spark, frame(spark, tmp_path, history([one()])))
+    table = gaps_table(spark, frame(spark, tmp_path, history([one()])), {})
     assert table.collect() == seq_gaps(table).collect() == []

@@ -1,11 +1,11 @@
-from collections import Counter
 from itertools import pairwise
 from pathlib import PurePath
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark.layout import Span, covering, overlaps, span_of, stream_dir, stream_of
+from spark.layout import covering, span_of, stream_dir, stream_of
+from spark.spans import Span
 
 spans = st.tuples(st.integers(1, 60), st.integers(0, 20)).map(lambda pair: Span(pair[0], pair[0] + pair[1]))
 
@@ -22,7 +22,7 @@ def test_covering_files_hold_everything_once_and_none_lies_in_another(given_span
 
 @given(spans)
 def test_names_say_what_they_hold(span):
-    assert span_of(span.file_name) == span
+    assert span_of(span.file_name) == span_of(span.note_name) == span
     assert span.file_name < Span(span.last + 1, span.last + 1).file_name
 
 
@@ -40,13 +40,3 @@ def test_other_names_are_not_ours():
 def test_a_directory_names_its_stream():
     assert stream_of(PurePath("/lake/events/v=1") / stream_dir("007", "000001-0")) == ("007", "000001-0")
     assert stream_of(PurePath("/lake/events")) is None
-
-
-@given(st.lists(spans, max_size=12))
-def test_overlaps_are_the_places_held_more_than_once(given_spans):
-    held = Counter(seq for span in given_spans for seq in range(span.first, span.last + 1))
-    found = overlaps(given_spans)
-    assert {seq for span in found for seq in range(span.first, span.last + 1)} == {
-        seq for seq, times in held.items() if times > 1
-    }
-    assert all(earlier.last + 1 < later.first for earlier, later in pairwise(found))

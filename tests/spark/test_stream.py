@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from spark import stream
 from spark.errors import LakeEmpty
-from spark.layout import EVENTS, Span, stream_dir
+from spark.layout import EVENTS, stream_dir
 from spark.rules import STREAM_RULES
+from spark.spans import Span
 from spark.stream import Following, incidents_told, start
 from tests.spark.histories import ACCEPT_MS, AS_OF_MS, START_MS, Turn, history, scripts
 from tests.spark.reporting import THRESHOLDS, one, put_file, report, table

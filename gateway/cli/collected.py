@@ -1,0 +1,33 @@
+"""What a collector says: what came to stdout, where it is to a terminal."""
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from gateway.cli.output import emit_json_line, note
+
+if TYPE_CHECKING:
+    from gateway.lake.collector import Collected
+    from outbox.ids import NodeId
+
+
+def show_place(node: str, seq: int) -> None:
+    """Where an outbox is, for whoever watches."""
+    if sys.stderr.isatty():
+        note(f"{node}: collected up to {seq}")
+
+
+def tell(found: dict["NodeId", "Collected"], *, quiet: bool, as_json: bool) -> None:
+    """What was added; when following, only what is new."""
+    told = {node: done for node, done in found.items() if done.rows or not quiet}
+    if as_json and (told or not quiet):
+        emit_json_line(
+            {
+                node: {"events": done.rows, "head": done.head.seq, "flagged": done.flagged}
+                for node, done in told.items()
+            }
+        )
+    elif not as_json:
+        for node, done in told.items():
+            click.echo(f"{node}: {done.rows} new events, up to {done.head.seq}")

@@ -1,0 +1,1 @@
+"""Collecting over links: an admitted node that runs no gateway reads the outboxes of the others."""

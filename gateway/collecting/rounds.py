@@ -1,0 +1,191 @@
+"""Collects a mesh over links: every outbox from the first gateway that is reached and has it.
+
+Whoever collects is a node of its own, admitted like any other (``gateway join``), whose gateway does not run:
+its key opens the sockets, and the state room tells the keys that everything is verified with. Seeds are asked
+first, since they keep copies of all; a node whose outbox none of them has is dialled itself.
+
+A link that is lost costs nothing: what came is in the lake, and the next round goes on after it.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Collection
+from contextlib import asynccontextmanager, closing
+
+import msgspec
+from msgspec.structs import replace
+
+from gateway.clock import Clock
+from gateway.collecting.sessions import Sessions
+from gateway.collecting.visitor import Visitor
+from gateway.door import admitted_key
+from gateway.errors import Denied, TimedOut, Unreachable
+from gateway.home import Home
+from gateway.lake.collector import Collected, collect
+from gateway.lake.lake import Lake
+from gateway.links.peering import Contact
+from outbox.chain import Checkpoint, Head, Page, Verify, genesis
+from outbox.errors import HomeLocked, MeshError, NotFound, PeerError
+from outbox.groups import first_of
+from outbox.ids import MeshId, NodeId
+from outbox.lock import HomeLock
+from outbox.reader import JournalReader
+
+Progress = Callable[[NodeId, int], None]
+"""``progress(whose outbox, place reached)``: after it is on disk."""
+
+
+class Unread(msgspec.Struct, frozen=True):
+    """A gateway that was not reached, or an outbox that was not read to its end."""
+
+    node: NodeId
+    code: str
+    why: str
+
+
+class Round(msgspec.Struct, frozen=True):
+    """What one round over all gateways came to."""
+
+    found: dict[NodeId, Collected]
+    unread: tuple[Unread, ...]
+    absent: tuple[NodeId, ...]
+    """Nodes whose outbox nobody had who was reached."""
+
+
+class RemoteSource:
+    """An outbox at the other end of a link, for the collector, which waits in a thread of its own."""
+
+    def __init__(self, visitor: Visitor, stream: NodeId, mesh: MeshId) -> None:
+        self._visitor, self._stream, self._mesh = visitor, stream, mesh
+        self._loop = asyncio.get_running_loop()
+        self.is_writer = visitor.peer == stream
+
+    def genesis(self) -> Head:
+        """Before the first entry of the epoch that is offered: of earlier ones only their home knows."""
+        return genesis(self._mesh, self._stream, self._visitor.stocks[self._stream].epoch)
+
+    def floor(self) -> Checkpoint | None:
+        """Where what can be had begins."""
+        return self._visitor.floors.get(self._stream)
+
+    def read(self, after: Head, entries_max: int, bytes_max: int) -> Page | None:  # noqa: ARG002 - writers cut
+        """The next page. Raises PeerError branches."""
+        return asyncio.run_coroutine_threadsafe(self._visitor.page(self._stream, after), self._loop).result()
+
+
+class _Tally:
+    """A round as it goes."""
+
+    def __init__(self, only: Collection[NodeId], progress: Progress) -> None:
+        self.progress = progress
+        self.found: dict[NodeId, Collected] = {}
+        self.unread: list[Unread] = []
+        self.first: MeshError | None = None
+        """Why the first gateway was not read."""
+        self._only = frozenset(only)
+
+    def wants(self, node: NodeId) -> bool:
+        """Whether an outbox is still to be read."""
+        return node not in self.found and (not self._only or node in self._only)
+
+    def failed(self, node: NodeId, error: MeshError) -> None:
+        """A gateway or an outbox was not read."""
+        self.first = self.first or error
+        self.unread.append(Unread(node, error.code, str(error)))
+
+
+class Rounds:
+    """Use ``opened``; then ``collect`` as often as wanted."""
+
+    def __init__(self, sessions: Sessions, lake: Lake, clock: Clock) -> None:
+        self._sessions, self._lake, self._clock = sessions, lake, clock
+
+    @classmethod
+    @asynccontextmanager
+    async def opened(cls, home: Home, lake: Lake, clock: Clock) -> AsyncIterator["Rounds"]:
+        """For a home whose gateway does not run. Raises HomeLocked, HomeError, StorageFailed."""
+        home.check()
+        with closing(JournalReader.open(home.journal)) as reader:
+            who = reader.identity()
+        try:
+            with _alone(home):
+                async with asyncio.TaskGroup() as tasks:
+                    sessions = Sessions(home, who, clock, tasks)
+                    try:
+                        await sessions.load()
+                        yield cls(sessions, lake, clock)
+                    finally:
+                        await sessions.close()
+        except BaseExceptionGroup as group:
+            raise first_of(group) from None
+
+    async def collect(self, only: Collection[NodeId] = (), progress: Progress = lambda *_: None) -> Round:
+        """Bring the lake up to what can be reached; of ``only`` these nodes, if it names any.
+
+        What is a peer's fault is told in the result. Raises Unreachable (or TimedOut, Denied) when nobody
+        was reached, NotFound for a node that is not of the mesh, LakeBusy, LakeDamaged, StorageFailed.
+        """
+        tally = _Tally(only, progress)
+        reached = False
+        for contact in self._sessions.contacts():
+            if reached and contact.node not in self._missing(tally):
+                continue
+            try:
+                visitor = await self._sessions.visitor(contact)
+                reached = True
+                await self._read(visitor, contact, tally)
+            except (Unreachable, TimedOut, Denied, PeerError) as error:
+                tally.failed(contact.node, error)
+                await self._sessions.leave(contact)
+        if not reached:
+            raise tally.first or Unreachable("this node knows nobody to dial", hint="gateway join first")
+        unknown = sorted(node for node in only if self._sessions.view.node(node) is None)
+        if unknown:
+            raise NotFound(f"{unknown[0]} is no node of this mesh", hint="see: gateway nodes")
+        return Round(tally.found, tuple(tally.unread), tuple(sorted(self._missing(tally))))
+
+    def _missing(self, tally: _Tally) -> set[NodeId]:
+        """Nodes that have written something, as far as the room knows, and were not collected yet."""
+        peers = self._sessions.view.peers(self._sessions.who.node)
+        return {peer.node for peer in peers if peer.outbox_epoch is not None and tally.wants(peer.node)}
+
+    async def _read(self, visitor: Visitor, contact: Contact, tally: _Tally) -> None:
+        """All that one gateway offers and nobody had before it. Raises PeerError when the link is over."""
+        if any(self._sessions.view.node(node) is None for node in visitor.stocks):
+            await self._sessions.look_around(contact)
+        for node in sorted(visitor.stocks.keys() - {self._sessions.who.node}):
+            verify = self._verify_of(node)
+            if verify is None or not tally.wants(node):
+                continue
+            try:
+                tally.found[node] = await self._collect(visitor, node, verify, tally.progress)
+            except PeerError as fault:
+                if visitor.fault is not None:
+                    raise
+                tally.failed(node, fault)
+
+    async def _collect(self, visitor: Visitor, node: NodeId, verify: Verify, progress: Progress) -> Collected:
+        who = self._sessions.who
+        return await asyncio.to_thread(
+            collect,
+            RemoteSource(visitor, node, who.mesh),
+            self._lake,
+            replace(who, node=node),
+            verify,
+            now_ms=self._clock.wall_ms(),
+            progress=lambda seq: progress(node, seq),
+        )
+
+    def _verify_of(self, node: NodeId) -> Verify | None:
+        known = self._sessions.view.node(node)
+        key = admitted_key(known) if known is not None else None
+        return key.verify if key is not None else None
+
+
+def _alone(home: Home) -> HomeLock:
+    try:
+        return HomeLock(home.lock)
+    except HomeLocked as error:
+        raise HomeLocked(
+            f"the gateway of {home.root} runs, and two cannot be one node",
+            hint="join a node of its own to collect as, or collect what this one holds: without --links",
+        ) from error
