@@ -130,9 +130,13 @@ def _move(tick: Tick, turns: Turns, node: NodeId, reached: Checkpoint) -> None:
 
 
 def see_floors(tick: Tick, turns: Turns) -> None:
-    """The room tells it too: of an outbox that is read over others its writer is not there to say it."""
+    """The room tells it too: who has read nothing of an outbox begins there, and misses nothing.
+
+    Who has begun goes on there only where the links find nobody with what lies between.
+    """
     for node in tick.view.peers(tick.identity.node):
-        if node.floor is not None:
+        known = tick.store.cursor(node.node)
+        if node.floor is not None and (known is None or not known.seq):
             at, mesh = node.floor, tick.identity.mesh
             floor = Checkpoint(mesh, node.node, at.epoch, at.seq, at.hash, b"")
             read_floor(tick, turns, FloorRead(node.node, floor))

@@ -3,6 +3,7 @@
 from typing import Protocol, TypeVar
 
 from gateway.wire.frames import Stock
+from outbox.chain import Checkpoint
 from outbox.errors import MeshError
 from outbox.ids import NodeId
 
@@ -26,4 +27,8 @@ class Hub(Protocol[_Link_contra]):
 
     def caught(self, link: _Link_contra, stream: NodeId, error: MeshError) -> None:
         """The peer brought what the stream's writer has not written."""
+        ...
+
+    def forgotten(self, floor: Checkpoint) -> bool:
+        """The peer has forgotten its outbox up to here; whether reading goes on there at once."""
         ...

@@ -22,7 +22,16 @@ STALLED_AFTER_MS = 60_000
 """They have it, we want it and nothing moves: an incident."""
 
 DISTRUST_MS = 10 * 60_000
-"""A relay that was caught, or a source that brought nothing, is tried again after so long."""
+"""A relay that was caught is tried again after so long: its disk may have been at fault."""
+
+TRIED_AGAIN_MS = 60_000
+"""A source that brought nothing is tried again after so long: its writer may have forgotten the rest."""
+
+FLOOR_LOOKS = int((DISTRUST_MS + 2 * 60_000) / 1000 / LOOK_EVERY_S)
+"""Below a floor, while somebody may have the rest: until even a relay that was caught was tried again."""
+
+FLOOR_HOPELESS_LOOKS = 12
+"""A minute when all who could have it have said that they do not."""
 
 REFUSED_BY_DISK_MS = 5_000
 """A stream that our full disk refused is asked for again so much later, over the same link."""

@@ -180,7 +180,7 @@ class Link:
                 case Entries():
                     await self._take(hub, frame)
                 case Floor():
-                    await self._on_floor(frame)
+                    await self._on_floor(hub, frame)
                 case Seen():
                     self._on_seen(frame)
                 case Credit():
@@ -244,13 +244,14 @@ class Link:
         self._shelf.check(frame.node, frame.epoch, Seq(frame.after))
         self._serving.want(frame)
 
-    async def _on_floor(self, frame: Floor) -> None:
+    async def _on_floor(self, hub: "Hub[Link]", frame: Floor) -> None:
         if frame.node != self.peer:
             raise BadFrame(f"only {frame.node} itself may say that its outbox was forgotten")
         if self._asking.expects(frame.node, frame.ask):
             floor = frame.checkpoint(mesh := self._local.identity.mesh)
             check_signature(floor, mesh, self.peer, self._verify)
-            await self._local.runtime.tell(FloorRead(self.peer, floor))
+            if hub.forgotten(floor):
+                await self._local.runtime.tell(FloorRead(self.peer, floor))
 
     def _on_seen(self, frame: Seen) -> None:
         if isinstance(self._allowance, Window):

@@ -7,7 +7,7 @@ import structlog
 
 from gateway.clock import Clock
 from gateway.engine.effects import CursorMoved, StreamBroken
-from gateway.engine.inputs import PageRead, RelayCaught
+from gateway.engine.inputs import FloorRead, PageRead, RelayCaught
 from gateway.engine.stalls import StreamFlows, StreamStalled
 from gateway.links.errors import LinkEnded, StreamRefused
 from gateway.links.limits import DISTRUST_MS, LOOK_EVERY_S, REFUSED_BY_DISK_MS
@@ -15,6 +15,7 @@ from gateway.links.link import Link
 from gateway.links.local import Local
 from gateway.links.sources import Command, Sources
 from gateway.wire.frames import Stock
+from outbox.chain import Checkpoint
 from outbox.errors import BodyWithheld, BrokenChain, ForeignEpoch, MeshError, StreamForked
 from outbox.ids import NodeId
 from stateroom.view import View
@@ -49,7 +50,13 @@ class Registry:
 
     def see(self, view: View) -> None:
         """The state room changed: streams of members can be verified, whoever brings them."""
-        self._sources.members(frozenset(view.nodes))
+        dialable = frozenset(name for name, node in view.nodes.items() if node.endpoints)
+        self._sources.members(frozenset(view.nodes), dialable)
+        for node in view.peers(self._node):
+            if node.floor is not None:
+                at = node.floor
+                floor = Checkpoint(self._local.identity.mesh, node.node, at.epoch, at.seq, at.hash, b"")
+                self._sources.forgotten(floor)
         self._decide()
 
     # --- sockets
@@ -141,6 +148,12 @@ class Registry:
         self._local.runtime.tell_now(RelayCaught(link.peer, stream, error.code, str(error)))
         self._distrust(link.peer)
 
+    def forgotten(self, floor: Checkpoint) -> bool:
+        """Its peer has forgotten this much; whether reading goes on there at once, as for who begins."""
+        below = self._sources.forgotten(floor)
+        self._decide()
+        return not below
+
     # --- told by the tick
 
     def epoch_began(self) -> None:
@@ -183,7 +196,8 @@ class Registry:
             self._sources.shun(link.number, broken.node, self._clock.mono_ms() + DISTRUST_MS)
             self._decide()
         elif broken.code not in _FAULTS:
-            self._sources.shun(link.number, broken.node, self._clock.mono_ms() + REFUSED_BY_DISK_MS)
+            until_ms = self._clock.mono_ms() + REFUSED_BY_DISK_MS
+            self._sources.refused_here(link.number, broken.node, until_ms)
             self._decide()
         elif broken.relay is None:
             link.end(StreamRefused(why))
@@ -211,6 +225,10 @@ class Registry:
         for notice in self._sources.notices():
             stalled = StreamStalled(notice.stream, notice.peer)
             self._local.runtime.tell_now(stalled if notice.stalled else StreamFlows(notice.stream))
+
+        for floor in self._sources.given_up():
+            log.warning("stream.history_missed", node=floor.node, floor=floor.seq)
+            self._local.runtime.tell_now(FloorRead(floor.node, floor))
 
     def _wake(self) -> None:
         self._changed.set()

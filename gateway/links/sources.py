@@ -2,7 +2,7 @@
 
 A link offers streams (``have``). A stream is read from one link until that ends, is found lying, or brings
 nothing for a while although there is more; then another one that offers it takes over. What two links brought
-both is handled once: the cursor tells.
+both is handled once: the cursor tells. A writer that has forgotten what follows our place is no source of it.
 
 Times are milliseconds of the monotonic clock.
 """
@@ -11,9 +11,10 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from gateway.links.errors import TooManyStreams
-from gateway.links.limits import CHANGE_AFTER_MS, DISTRUST_MS, OFFERS_MAX, STALLED_AFTER_MS
+from gateway.links.floors import Floors
+from gateway.links.limits import CHANGE_AFTER_MS, DISTRUST_MS, OFFERS_MAX, STALLED_AFTER_MS, TRIED_AGAIN_MS
 from gateway.wire.frames import Stock
-from outbox.chain import Head
+from outbox.chain import Checkpoint, Head
 from outbox.ids import NodeId, epoch_ordinal
 
 
@@ -46,6 +47,7 @@ class Sources:
         self._own = own
         self._cursors = dict(cursors)
         self._members: frozenset[NodeId] = frozenset()
+        self._dialable: frozenset[NodeId] = frozenset()
         self._links: dict[int, _Link] = {}
         self._current: dict[NodeId, int] = {}
         self._shunned: dict[tuple[int, NodeId], int] = {}
@@ -56,12 +58,15 @@ class Sources:
         self._stalled: dict[NodeId, NodeId] = {}
         self._asked_at: dict[NodeId, int] = {}
         self._notices: list[Notice] = []
+        self._floors = Floors()
+        self._given_up: list[Checkpoint] = []
         self._dirty: set[NodeId] = set()
 
     # --- what happens
 
-    def members(self, nodes: frozenset[NodeId]) -> None:
-        """Whose streams can be verified."""
+    def members(self, nodes: frozenset[NodeId], dialable: frozenset[NodeId] = frozenset()) -> None:
+        """Whose streams can be verified, and who of them can be dialled: a link may come up yet."""
+        self._dialable = dialable
         self._dirty |= nodes ^ self._members
         self._members = nodes
 
@@ -89,10 +94,24 @@ class Sources:
 
     def moved(self, stream: NodeId, head: Head, now_ms: int) -> None:
         """A stream was read up to here."""
+        if self._floors.below(stream, self._cursors.get(stream)):
+            self._dirty.add(stream)
+            self._floors.came(stream)
         self._cursors[stream] = head
         if stream in self._behind_since:
             self._flows(stream)
             self._note_behind(stream, now_ms)
+
+    def forgotten(self, floor: Checkpoint) -> bool:
+        """A writer has forgotten everything up to here; whether who reads it has begun below."""
+        if self._floors.told(floor):
+            self._dirty.add(floor.node)
+        return self._floors.below(floor.node, self._cursors.get(floor.node))
+
+    def refused_here(self, link: int, stream: NodeId, until_ms: int) -> None:
+        """What a link brought was not taken, and nobody but this node is at fault."""
+        self._floors.came(stream)
+        self.shun(link, stream, until_ms)
 
     def shun(self, link: int, stream: NodeId, until_ms: int) -> None:
         """Do not read a stream from a link for a while."""
@@ -140,12 +159,19 @@ class Sources:
                 self._dirty |= set(link.offers) if link.peer == peer else set()
         for stream, since_ms in list(self._behind_since.items()):
             self._look_at(stream, now_ms - since_ms, now_ms)
+        for stream in self._floors.all_below(self._cursors):
+            self._look_below(stream)
         return self.decide(now_ms) + self._ask_again(now_ms)
 
     def notices(self) -> list[Notice]:
         """Streams that began or ceased to stand still since the last call."""
         notices, self._notices = self._notices, []
         return notices
+
+    def given_up(self) -> list[Checkpoint]:
+        """Floors at which reading has to go on, since nobody brings what lies below."""
+        floors, self._given_up = self._given_up, []
+        return floors
 
     def readable(self, link: int) -> list[Stock]:
         """What a link has offered and reading can go on with."""
@@ -172,12 +198,21 @@ class Sources:
             self._flows(stream)
             return
         current = self._current.get(stream)
-        if waited_ms >= CHANGE_AFTER_MS and current is not None and set(ahead) - {current}:
-            self.shun(current, stream, now_ms + DISTRUST_MS)
+        others = [link for link in ahead if link != current and self._usable(link, stream, now_ms)]
+        if waited_ms >= CHANGE_AFTER_MS and current is not None and others:
+            self.shun(current, stream, now_ms + TRIED_AGAIN_MS)
         if waited_ms >= STALLED_AFTER_MS and stream not in self._stalled:
             peer = self._links[current if current in self._links else ahead[0]].peer
             self._stalled[stream] = peer
             self._notices.append(Notice(stream, peer, stalled=True))
+
+    def _look_below(self, stream: NodeId) -> None:
+        """Counts only while somebody is there to read from, be it what comes after the floor."""
+        if any(stream == link.peer or stream in link.offers for link in self._links.values()):
+            linked = {link.peer for link in self._links.values()}
+            hope = {self._links[number].peer for number in self._ahead(stream)} | self._dialable - linked
+            floor = self._floors.look(stream, hope=not hope <= {stream, self._own})
+            self._given_up += [floor] if floor is not None else []
 
     def _ask_again(self, now_ms: int) -> list[Command]:
         """A relay that has more and brings nothing may have sent an old page, and wait for us."""
@@ -232,7 +267,7 @@ class Sources:
         if self._shunned.get((number, stream), 0) > now_ms:
             return False
         if link.peer == stream:
-            return True
+            return not self._floors.below(stream, self._cursors.get(stream))
         stock = link.offers.get(stream)
         trusted = self._liars.get(link.peer, 0) <= now_ms and self._verifiable(stream, link)
         return trusted and stock is not None and self._fits(stock, link)

@@ -74,7 +74,7 @@ FRAMES = (
         "floor",
         "node, ask, epoch, seq, hash, signature",
         "writer",
-        "I have forgotten my outbox up to this checkpoint; whoever is not as far goes on there",
+        "I have forgotten my outbox up to this checkpoint; who has read none of it begins there",
     ),
     FrameRule(
         "entries",

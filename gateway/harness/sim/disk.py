@@ -12,7 +12,7 @@ from outbox.errors import StorageFull
 from outbox.ids import AgentId, Epoch, EventId, NodeId, Seq
 from outbox.kinds import Kind
 from outbox.memory import MemoryStore
-from outbox.records import Delivery, Identity, Received
+from outbox.records import Delivery, Identity, Incident, Received
 
 _ALL_ENTRIES, _ALL_BYTES = 10_000_000, 1 << 40
 
@@ -27,6 +27,8 @@ class Disk(MemoryStore):
         """What a commit takes."""
         self.busy: Callable[[int], None] = lambda _us: None
         """Stops the process for so long."""
+        self.noted: Callable[[Incident], None] = lambda _incident: None
+        """Hears of incidents while they are written."""
         self.commits = 0
         self._last: tuple[list[Callable[[], object]], Head] | None = None
         self.forgotten_entries: list[Entry] = []
@@ -54,6 +56,11 @@ class Disk(MemoryStore):
         self._undo = undo
         self._last = None
         self.rollback()
+
+    def put_incident(self, incident: Incident) -> None:
+        """Write it; the judge wants to see the world as it is at that moment."""
+        self.noted(incident)
+        super().put_incident(incident)
 
     # --- what was there and is forgotten
 

@@ -6,10 +6,17 @@ from gateway.engine.retention import DEAD_READER
 from gateway.engine.streams import HISTORY_MISSED
 from gateway.harness.sim.disk import Disk, forgotten_too_early
 from gateway.harness.sim.findings import Finding, Promise
+from gateway.harness.sim.gateway import SimGateway
 from gateway.harness.sim.mesh import SimMesh
 from gateway.harness.sim.outbox import OutboxRead
+from outbox.chain import Head
 from outbox.ids import EventId, NodeId
-from outbox.records import DeliveryState
+from outbox.records import Copy, DeliveryState, Incident
+
+_KNOWN_AFTER_MS = 120_000
+"""A link that is up for so long has said what there is, and a dead one has been found out."""
+_LATELY_MS = 9 * 60_000
+"""Who is away for so long is waited for."""
 
 
 def forgotten(mesh: SimMesh, name: NodeId, outbox: OutboxRead) -> Iterator[Finding]:
@@ -27,6 +34,35 @@ def forgotten(mesh: SimMesh, name: NodeId, outbox: OutboxRead) -> Iterator[Findi
         if incident.kind == HISTORY_MISSED and not _taken_for_dead(mesh, name, incident.subject):
             what = f"{incident.subject} forgot what {name} had not read: {incident.detail}"
             yield Finding(Promise.CURSORS_ARE_HONEST, what)
+
+
+def given_up(mesh: SimMesh, reader: NodeId, incident: Incident) -> Iterator[Finding]:
+    """At the moment when a reader goes on at a floor: whether an honest node that it may still meet has the
+    rest."""
+    gateway, writer = mesh.gateways.get(reader), NodeId(incident.subject)
+    if incident.kind != HISTORY_MISSED or incident.closed_at_ms is not None or gateway is None:
+        return
+    cursor = gateway.home.disk.cursor(writer)
+    assert cursor is not None, "it has begun, else it misses nothing"
+    for peer in mesh.names:
+        if peer in {reader, writer, mesh.topology.lying} or not mesh.topology.meet(reader, peer):
+            continue
+        if _waited_for(gateway, peer) and _has_rest(mesh.homes[peer].disk.copy(writer), cursor):
+            what = f"{reader} gave up what follows {cursor.seq} of {writer}, which {peer} has"
+            yield Finding(Promise.CURSORS_ARE_HONEST, what)
+
+
+def _waited_for(gateway: SimGateway, peer: NodeId) -> bool:
+    """Whether the link is up and was heard, or has not been gone for long enough."""
+    now_ms, link = gateway.home.clock.wall_ms(), gateway.registry.link(peer)
+    if link is not None:
+        return now_ms - link.since_ms > _KNOWN_AFTER_MS
+    down_ms = gateway.registry.down_since_ms(peer) or gateway.began_ms
+    return now_ms - down_ms < _LATELY_MS
+
+
+def _has_rest(copy: Copy | None, cursor: Head) -> bool:
+    return copy is not None and copy.epoch == cursor.epoch and copy.first <= cursor.seq + 1 <= copy.last
 
 
 def missed(reader: Disk, writer: Disk, event: EventId) -> bool:

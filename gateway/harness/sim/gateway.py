@@ -110,6 +110,8 @@ class SimGateway:
         self.rooms: SimRooms
         self.blobs: BlobKeeper
         self.registry: Registry
+        self.began_ms = 0
+        """By its wall clock."""
         self.on_exit: Callable[[BaseException | None], None] = lambda _error: None
         """The process ended by itself."""
         self._network = network
@@ -124,6 +126,7 @@ class SimGateway:
         """Serve until killed."""
         home, clock = self.home, self.home.clock
         clock.boot()
+        self.began_ms = clock.wall_ms()
         identity = home.disk.identity()
         self._own = OwnStream(identity.epoch, home.restored)
         self.rooms = rooms = SimRooms(identity, home.keys, clock, home.stored)

@@ -61,6 +61,8 @@ class Fault(StrEnum):
     """Outboxes keep little, and in some worlds readers are taken for dead after minutes."""
     SEVERAL = "several"
     """Some messages are for everybody, or for two or three agents."""
+    AWAY = "away"
+    """For minutes a node does not meet some or all of the others."""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):

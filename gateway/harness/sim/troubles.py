@@ -16,6 +16,8 @@ End = Callable[[], None]
 _FIRST_US = 10_000_000
 _LASTS_US = 20_000_000
 """Mean duration of a fault."""
+_AWAY_US = 240_000_000
+"""Mean time for which a node is away: longer than the leases of readers and the graces of owners."""
 _DOWN_US = 8_000_000
 """Mean time until a dead process is started again."""
 CLOCK_ERROR_MS = 300_000
@@ -41,6 +43,8 @@ class Troubles:
         """Faults so far."""
         self._on = False
         self._ends: dict[int, End] = {}
+        self.away: NodeId | None = None
+        """The node that is away."""
 
     def start(self) -> None:
         """Each class that is on goes wrong for the first time soon."""
@@ -81,7 +85,8 @@ class Troubles:
         self.begun += 1
         if end is not None:
             self._ends[self.begun] = end
-            self._later(dice.spaced(_LASTS_US), self._end, self.begun)
+            lasts_us = _AWAY_US if fault is Fault.AWAY else _LASTS_US
+            self._later(dice.spaced(lasts_us), self._end, self.begun)
 
     def _end(self, number: int) -> None:
         end = self._ends.pop(number, None)
@@ -151,6 +156,25 @@ def _partition(troubles: Troubles, dice: Dice) -> End:
 
 def _one_way(troubles: Troubles, dice: Dice) -> End:
     return _block(troubles, [troubles.pair(dice)])
+
+
+def _away(troubles: Troubles, dice: Dice) -> End | None:
+    """One at a time; often from one other alone, and that the one which carries for it."""
+    if troubles.away is not None:
+        return None
+    troubles.away, other = troubles.pair(dice)
+    carriers = sorted(troubles.mesh.topology.mirrors - {troubles.away})
+    others = [dice.among(carriers) if carriers and dice.chance(0.7) else other]
+    if dice.chance(0.5):
+        others = [name for name in troubles.mesh.names if name != troubles.away]
+    ways = [(troubles.away, name) for name in others]
+    end = _block(troubles, [*ways, *((there, here) for here, there in ways)])
+
+    def back() -> None:
+        troubles.away = None
+        end()
+
+    return back
 
 
 def _block(troubles: Troubles, directions: list[tuple[NodeId, NodeId]]) -> End:
@@ -289,4 +313,5 @@ _TROUBLES: dict[Fault, Callable[[Troubles, Dice], End | None]] = {
     Fault.JUMP: _jump,
     Fault.CLOCK_STOP: _clock_stop,
     Fault.REMOVAL: _removal,
+    Fault.AWAY: _away,
 }

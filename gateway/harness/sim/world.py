@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from logging import ERROR
 
 import msgspec
@@ -13,6 +14,7 @@ from gateway.harness.sim.carried import judge_carried
 from gateway.harness.sim.chronicle import Chronicle
 from gateway.harness.sim.dice import Dice
 from gateway.harness.sim.findings import Finding, Promise
+from gateway.harness.sim.forgetting import given_up
 from gateway.harness.sim.habits import QUIET
 from gateway.harness.sim.invariants import judge, unrest
 from gateway.harness.sim.liar import LIAR, STRANGER, Liar, Victim
@@ -22,7 +24,7 @@ from gateway.harness.sim.plan import Fault, Plan
 from gateway.harness.sim.timeline import Timeline
 from gateway.harness.sim.troubles import Troubles
 from outbox.ids import AgentId, EventId, NodeId
-from outbox.records import TurnState
+from outbox.records import Incident, TurnState
 
 REST_WITHIN_S = 45 * 60
 """The bound of I4: once faults have stopped, everything has ended by then. The longest of what may have to be
@@ -66,6 +68,8 @@ class World:
         self.mesh = SimMesh(plan, self.timeline, self.chronicle)
         self.loop = make_loop(self.timeline, lambda what, _error: self._stumbled(what))
         self.troubles = Troubles(self.mesh, self.loop)
+        if {Fault.JUMP, Fault.CLOCK_STOP}.isdisjoint(plan.faults):
+            self._watch_floors()
         self.liars = [
             self._liar(name)
             for name, fault in ((LIAR, Fault.LIAR), (STRANGER, Fault.STRANGER))
@@ -97,6 +101,15 @@ class World:
             deaths=self.mesh.deaths,
             faults=self.troubles.begun,
         )
+
+    def _watch_floors(self) -> None:
+        """By wall clocks that only stand wrong: how long a link is up is read from them."""
+        for name, home in self.mesh.homes.items():
+            home.disk.noted = partial(self._noted, name)
+
+    def _noted(self, name: NodeId, incident: Incident) -> None:
+        for finding in given_up(self.mesh, name, incident):
+            self.mesh.witness.find(finding.promise, finding.what)
 
     def _judged(self) -> Iterator[Finding]:
         yield from judge(self.mesh, self.liars)

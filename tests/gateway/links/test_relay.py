@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from gateway.engine.streams import RELAY_TAMPERED
-from gateway.links.limits import DISTRUST_MS
+from gateway.engine.streams import HISTORY_MISSED, RELAY_TAMPERED
+from gateway.links.limits import DISTRUST_MS, FLOOR_HOPELESS_LOOKS
 from gateway.wire.codec import decode, encode
 from gateway.wire.frames import Entries
-from outbox.chain import Entry, Excerpt, Stub
+from outbox.chain import Checkpoint, Entry, Excerpt, Stub
 from outbox.ids import NodeId, Seq
-from tests.gateway.links.conftest import Gateway, Mesh, Wire, until
+from tests.gateway.links.conftest import EPOCH, Gateway, Mesh, Wire, until
 
 A, B, SEED = NodeId("a"), NodeId("b"), NodeId("seed")
 
@@ -242,3 +242,58 @@ async def test_a_copy_begins_where_it_was_switched_on(around_a_seed: Mesh) -> No
             assert not b.runtime._engine._peers.is_behind(A)
             async with mesh.linked("a", "b"):
                 await until(lambda: b.store.cursor(A) == a.store.head())
+
+
+# --- a writer that has forgotten what a seed still has
+
+
+@asynccontextmanager
+async def forgetting() -> AsyncIterator[tuple[Mesh, Checkpoint]]:
+    """b has read the first event of a, the seed all of them; a has forgotten those before its floor."""
+    mesh = Mesh("a", "b", "seed")
+    a, b, seed = (mesh.gateways[name] for name in ("a", "b", "seed"))
+    async with mesh.running():
+        await a.add("ann")
+        await b.add("bob")
+        async with mesh.linked("a", "b"):
+            first = await a.send("ann", "bob", "one")
+            await until(accepted(mesh, "a", first.event_id))
+        async with mesh.linked("a", "seed"):
+            for number in range(4):
+                await a.send("ann", "bob", f"{number}")
+            await until(lambda: seed.store.cursor(A) == a.store.head())
+    a.store.begin()
+    floor = a.store.move_floor(EPOCH, Seq(a.store.head().seq - 1))
+    a.store.commit()
+    async with mesh.running():  # as new processes: what the old one of a had in memory could still be read
+        assert b.store.cursor(A).seq < floor.seq
+        yield mesh, floor
+
+
+def heard_of_a_floor(gateway: Gateway) -> Callable[[], bool]:
+    """The writer itself has told of it."""
+    return lambda: A in gateway.registry._sources._floors._floors
+
+
+async def test_a_reader_fetches_from_a_seed_what_the_writer_has_forgotten() -> None:
+    async with forgetting() as (mesh, floor):
+        a, b = mesh.gateways["a"], mesh.gateways["b"]
+        async with mesh.linked("a", "b"):
+            await until(heard_of_a_floor(b))
+            assert b.store.cursor(A).seq < floor.seq
+            async with mesh.linked("b", "seed"):
+                await until(lambda: b.store.cursor(A) == a.store.head())
+        assert b.store.incident(HISTORY_MISSED, A) is None
+        assert len(b.store.inbox("bob", done=True, limit=9)) == 5
+
+
+async def test_a_reader_goes_on_at_the_floor_when_nobody_has_the_rest() -> None:
+    async with forgetting() as (mesh, floor):
+        a, b = mesh.gateways["a"], mesh.gateways["b"]
+        async with mesh.linked("a", "b"):
+            await until(heard_of_a_floor(b))
+            for _ in range(FLOOR_HOPELESS_LOOKS):
+                assert b.store.cursor(A).seq < floor.seq
+                b.registry._do(b.registry._sources.look(b.clock.mono_ms()))
+            await until(lambda: b.store.cursor(A) == a.store.head())
+        assert b.store.incident(HISTORY_MISSED, A) is not None

@@ -5,11 +5,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.links.errors import TooManyStreams
-from gateway.links.limits import CHANGE_AFTER_MS, DISTRUST_MS, OFFERS_MAX, STALLED_AFTER_MS
+from gateway.links.limits import (
+    CHANGE_AFTER_MS,
+    DISTRUST_MS,
+    FLOOR_HOPELESS_LOOKS,
+    FLOOR_LOOKS,
+    OFFERS_MAX,
+    STALLED_AFTER_MS,
+    TRIED_AGAIN_MS,
+)
 from gateway.links.sources import Command, Notice, Sources
 from gateway.wire.frames import Stock
-from outbox.chain import Head
-from outbox.ids import Epoch, NodeId, Seq
+from outbox.chain import Checkpoint, Head
+from outbox.ids import Epoch, MeshId, NodeId, Seq
 
 EPOCH = Epoch("000001-0123456789ab")
 ME, A, B, SEED = (NodeId(name) for name in ("me", "a", "b", "seed"))
@@ -116,7 +124,7 @@ def test_a_source_that_brings_nothing_is_left_for_another_one_and_tried_again() 
     assert reads(chosen.look(CHANGE_AFTER_MS)) == [(1, A, False), (2, A, True)]
     chosen.moved(A, at(5), CHANGE_AFTER_MS + 1)
     assert chosen.notices() == []
-    assert reads(chosen.look(CHANGE_AFTER_MS + DISTRUST_MS)) == [(2, A, False), (1, A, True)]
+    assert reads(chosen.look(CHANGE_AFTER_MS + TRIED_AGAIN_MS)) == [(2, A, False), (1, A, True)]
 
 
 def test_a_stall_is_told_once_and_ends_when_it_moves() -> None:
@@ -182,6 +190,96 @@ def test_what_a_full_disk_refused_is_asked_for_again_over_the_same_link() -> Non
     assert reads(chosen.decide(0)) == [(1, A, False)]
     assert chosen.look(4_999) == []
     assert reads(chosen.look(5_000)) == [(1, A, True)]
+
+
+# --- below a floor
+
+
+def floor(seq: int) -> Checkpoint:
+    return Checkpoint(MeshId("m"), A, EPOCH, Seq(seq), b"h", b"")
+
+
+def given_up(chosen: Sources, looks: int) -> list[int]:
+    """In which of so many looks reading was told to go on at the floor."""
+    found = []
+    for number in range(1, looks + 1):
+        chosen.look(number * 5_000)
+        found += [number] * len(chosen.given_up())
+    return found
+
+
+def below(**last: int) -> Sources:
+    """We stand at 3 of a, which has forgotten 8; links with a and with seeds that have it from 1."""
+    chosen = sources(a=3)
+    chosen.opened(1, A)
+    chosen.offers(1, [stock(A, 20, first=9)], 0)
+    for number, (peer, upto) in enumerate(last.items(), 2):
+        chosen.opened(number, NodeId(peer))
+        chosen.offers(number, [stock(A, upto)], 0)
+    chosen.decide(0)
+    return chosen
+
+
+def test_what_its_writer_has_forgotten_is_read_from_a_seed_up_to_the_floor() -> None:
+    chosen = below(seed=12)
+    assert chosen.forgotten(floor(8))
+    assert reads(chosen.decide(0)) == [(1, A, False), (2, A, True)]
+    chosen.moved(A, at(5), 1)
+    assert chosen.decide(1) == []
+    chosen.moved(A, at(9), 2)
+    assert reads(chosen.decide(2)) == [(2, A, False), (1, A, True)]
+    assert chosen.given_up() == []
+
+
+def test_who_has_read_nothing_begins_at_the_floor() -> None:
+    chosen = sources()
+    chosen.opened(1, A)
+    assert not chosen.forgotten(floor(8))
+    assert reads(chosen.decide(0)) == [(1, A, True)]
+    assert given_up(chosen, 2 * FLOOR_LOOKS) == []
+
+
+def test_where_nobody_has_the_rest_reading_goes_on_at_the_floor() -> None:
+    chosen = below(seed=3)
+    chosen.forgotten(floor(8))
+    assert reads(chosen.decide(0)) == [(1, A, False), (2, A, True)], "it may read more of it yet"
+    assert given_up(chosen, FLOOR_HOPELESS_LOOKS) == [FLOOR_HOPELESS_LOOKS]
+    chosen.moved(A, at(8), 0)
+    assert reads(chosen.decide(0)) == [(2, A, False), (1, A, True)]
+
+
+@pytest.mark.parametrize("trouble", ["distrusted", "slow", "unlinked", "none"])
+def test_whoever_may_have_the_rest_is_waited_for_and_not_for_ever(trouble: str) -> None:
+    chosen = below(**({} if trouble == "unlinked" else {"seed": 12}))
+    chosen.members(frozenset({ME, A, SEED}), frozenset({ME, A, SEED}))
+    chosen.forgotten(floor(8))
+    chosen.decide(0)
+    if trouble == "distrusted":
+        chosen.distrust(SEED, 0)
+    elif trouble == "slow":
+        chosen.shun(2, A, 60_000)
+    assert given_up(chosen, FLOOR_LOOKS) == [FLOOR_LOOKS]
+
+
+def test_our_own_full_disk_is_nobodys_fault() -> None:
+    chosen = below(seed=12)
+    chosen.forgotten(floor(8))
+    for _ in range(3):
+        assert given_up(chosen, FLOOR_LOOKS - 1) == []
+        chosen.refused_here(2, A, 0)
+
+
+def test_a_process_without_links_waits_for_nothing() -> None:
+    chosen = sources(a=3)
+    chosen.forgotten(floor(8))
+    assert given_up(chosen, 2 * FLOOR_LOOKS) == []
+
+
+def test_a_slow_source_is_not_left_for_one_that_cannot_be_read() -> None:
+    chosen = below(seed=12)
+    chosen.forgotten(floor(8))
+    chosen.decide(0)
+    assert chosen.look(CHANGE_AFTER_MS) == []
 
 
 def test_offers_are_bounded() -> None:
