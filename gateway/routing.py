@@ -9,12 +9,14 @@ Source: routing rules of ``docs/PROTOCOL.md``.
 from collections.abc import Callable
 from difflib import get_close_matches
 from enum import Enum
+from functools import lru_cache
 
 import msgspec
 
 from outbox.envelope import RouteDecision
 from outbox.errors import UnknownRecipient
 from outbox.ids import AgentId, NodeId, agent_id, node_id
+from outbox.limits import NAMES_REMEMBERED
 from stateroom.view import OwnerView, View
 
 Away = Callable[[NodeId], int | None]
@@ -40,6 +42,7 @@ class Route(msgspec.Struct, frozen=True):
         return RouteDecision(self.node, self.owner_epoch, self.reason)
 
 
+@lru_cache(NAMES_REMEMBERED)
 def inbox_stream(agent: AgentId) -> str:
     """The courier stream that delivers to an agent."""
     return f"{_PREFIX}{agent}{_SUFFIX}"

@@ -24,7 +24,7 @@ class WriteBuffer(Generic[Row]):
         self._rows: dict[tuple[Value, ...], Row] = {}
         self._written: RecentRows[Row] = RecentRows()
 
-    def get(self, *key: Value) -> Row | None:
+    def get(self, key: tuple[Value, ...]) -> Row | None:
         """The row that waits under this key, or was written lately."""
         return self._rows.get(key) or self._written.get(key)
 
@@ -36,7 +36,9 @@ class WriteBuffer(Generic[Row]):
 
     def flush(self) -> None:
         """Write what waits, in the order in which the keys came. Raises StorageFull, StorageFailed."""
-        rows = [self._table.encode(row) for row in self._rows.values()]
+        if not self._rows:
+            return
+        rows = self._table.encode_all(self._rows.values())
         done = 0
         for size in statement_sizes(len(rows)):
             values = [value for row in rows[done : done + size] for value in row]

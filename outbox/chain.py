@@ -111,13 +111,15 @@ def leaf(header: bytes, body: bytes) -> bytes:
 
 def extend(head: Head, entries: Iterable[Entry | Stub]) -> Head:
     """The head after these entries. Raises BrokenChain when they do not follow on without a hole."""
-    seq, digest = head.seq, head.hash
+    seq, digest = int(head.seq), head.hash
     for entry in entries:
-        seq = Seq(seq + 1)
+        seq += 1
         if entry.seq != seq:
             raise BrokenChain(f"entry {entry.seq} stands where {seq} belongs")
-        digest = sha256(digest + entry.leaf).digest()
-    return Head(head.epoch, seq, digest)
+        # the leaf, written out: every entry is hashed by its writer and by each reader
+        body_hash = entry.body_hash if isinstance(entry, Stub) else sha256(entry.body).digest()
+        digest = sha256(digest + sha256(sha256(entry.header).digest() + body_hash).digest()).digest()
+    return Head(head.epoch, Seq(seq), digest)
 
 
 def signed_text(mesh: MeshId, node: NodeId, head: Head) -> bytes:

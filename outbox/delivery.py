@@ -20,8 +20,10 @@ Source: the sender's delivery in ``docs/PROTOCOL.md``.
 
 from collections.abc import Sequence
 from enum import StrEnum
+from functools import lru_cache
 
 from outbox.kinds import RULES, Kind
+from outbox.limits import NAMES_REMEMBERED
 from outbox.records import Delivery, DeliveryState
 
 SEVERAL = "*:,"
@@ -117,7 +119,12 @@ def settled(kind: Kind, state: DeliveryState) -> bool:
 
 def is_for_several(row: Delivery) -> bool:
     """Whether the event has more than one recipient: an address that is no agent's name."""
-    return any(mark in row.to_agent for mark in SEVERAL)
+    return _means_several(row.to_agent)
+
+
+@lru_cache(NAMES_REMEMBERED)
+def _means_several(address: str) -> bool:
+    return any(mark in address for mark in SEVERAL)
 
 
 def standing(rows: Sequence[Delivery]) -> Delivery | None:

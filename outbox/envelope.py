@@ -6,6 +6,7 @@ forwarded verbatim). A reader checks that the two agree.
 Source: envelope table of ``docs/PROTOCOL.md``. ``v`` is 1 since 2026-11.
 """
 
+from functools import lru_cache
 from typing import TypeVar
 
 import msgspec
@@ -17,6 +18,7 @@ from outbox.kinds import RULES, AckStatus, Outcome, known_kind
 from outbox.limits import (
     BODY_BYTES_MAX,
     HEADER_BYTES_MAX,
+    HEADERS_REMEMBERED,
     PAYLOAD_BYTES_MAX,
     RECIPIENTS_MAX,
     THREAD_ID_MAX,
@@ -206,6 +208,7 @@ def encode_header(header: Header) -> bytes:
     return _encode(header)
 
 
+@lru_cache(HEADERS_REMEMBERED)
 def decode_header(raw: bytes) -> Header:
     """Read a header. Raises InvalidEvent."""
     if len(raw) > HEADER_BYTES_MAX:

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import NewType
 
 from outbox.errors import InvalidId
-from outbox.limits import NAME_CHARS_MAX, NAMES_REMEMBERED
+from outbox.limits import EVENTS_REMEMBERED, NAME_CHARS_MAX, NAMES_REMEMBERED
 
 MeshId = NewType("MeshId", str)
 """RFC 7638 thumbprint of the mesh root key: 43 characters of base64url."""
@@ -31,7 +31,6 @@ _EPOCH = re.compile(r"[0-9]{6}-[0-9a-f]{12}", re.ASCII)
 _NOT_NAME = re.compile(r"[^a-z0-9._-]+", re.ASCII)
 
 
-@lru_cache(NAMES_REMEMBERED)
 def _name(text: str, what: str) -> str:
     if not _NAME.fullmatch(text):
         raise InvalidId(what, text, suggestion=suggest_name(text))
@@ -43,6 +42,7 @@ def suggest_name(text: str) -> str:
     return _NOT_NAME.sub("-", text.lower()).strip("-._")[:NAME_CHARS_MAX]
 
 
+@lru_cache(NAMES_REMEMBERED)
 def node_id(text: str) -> NodeId:
     """Check a node name: 1-63 of ``a-z 0-9 . _ -``, first a letter or digit, nothing folded.
 
@@ -51,11 +51,13 @@ def node_id(text: str) -> NodeId:
     return NodeId(_name(text, "node"))
 
 
+@lru_cache(NAMES_REMEMBERED)
 def agent_id(text: str) -> AgentId:
     """Check an agent name; the rule is that of node names. Raises InvalidId."""
     return AgentId(_name(text, "agent"))
 
 
+@lru_cache(EVENTS_REMEMBERED)
 def event_id(text: str) -> EventId:
     """Check the text form of an event id. Raises InvalidId."""
     if not _EVENT.fullmatch(text):
@@ -63,6 +65,7 @@ def event_id(text: str) -> EventId:
     return EventId(text)
 
 
+@lru_cache(EVENTS_REMEMBERED)
 def event_id_bytes(event: EventId) -> bytes:
     """The 16 bytes an event id takes at rest."""
     return bytes.fromhex(event[4:])

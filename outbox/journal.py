@@ -11,6 +11,7 @@ from outbox.database import Database
 from outbox.errors import StorageFailed, WorldError
 from outbox.limits import WAL_BYTES
 from outbox.reader import read_identity
+from outbox.recent import RecentRows
 from outbox.records import Identity
 from outbox.schema import COMPONENT, MIGRATIONS
 from outbox.sql.agents import AgentWrites
@@ -47,8 +48,9 @@ class Journal(
         self._lasting = self._identity
         self._torn = False
         self._kinds_without_rows = set()
-        self._waiting_places = {}
+        self._waiting_places, self._recent_places = {}, RecentRows()
         self._size = None
+        self._quiet = None
 
     @classmethod
     def create(cls, path: Path, identity: Identity, *, wal_bytes: int = WAL_BYTES) -> Self:
@@ -107,15 +109,15 @@ class Journal(
         self._rows.flush()
         self.database.commit()
         self._committed, self._lasting = self._head, self._identity
-        self._waiting_places.clear()
+        self._keep_places()
 
     def rollback(self) -> None:
         """Forget the open transaction; does nothing when none is open."""
         self._rows.clear()
         self._head, self._identity = self._committed, self._lasting
-        self._waiting_places.clear()
+        self._forget_places()
         self._torn = False
-        self._size = None
+        self._size = self._quiet = None
         self.database.rollback()
 
 

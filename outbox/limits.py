@@ -81,6 +81,12 @@ TIMES_REMEMBERED = 4096
 NAMES_REMEMBERED = 1024
 """Names that were found to be well-formed: an event carries four, and a mesh has some hundred."""
 
+EVENTS_REMEMBERED = 4096
+"""Event ids that were found to be well-formed, and their stored form: answers name the same few again."""
+
+HEADERS_REMEMBERED = 1024
+"""Headers in both forms: store, links and reader look at the same one within a tick or two. 8 MiB at most."""
+
 ROWS_RECENT_MAX = 4096
 """Rows of one table kept after their commit: an event is touched again within some ticks, or after hours."""
 

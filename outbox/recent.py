@@ -1,10 +1,11 @@
 """Rows of one table that were written lately, as they stand in the database."""
 
-from typing import Generic
+from typing import Generic, TypeVar
 
 from outbox.limits import RECENT_BODY_BYTES_MAX, ROWS_RECENT_MAX
-from outbox.tables import Row, Value
+from outbox.tables import Value
 
+Row = TypeVar("Row")
 _Key = tuple[Value, ...]
 
 

@@ -3,7 +3,7 @@
 Columns are named after the record's fields, in their order. Only event ids change their form at rest.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from operator import attrgetter
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -63,6 +63,11 @@ class Table(msgspec.Struct, Generic[Row], frozen=True, eq=False):
     def encode(self, row: Row) -> Values:
         """A record as column values."""
         return at_rest(msgspec.structs.astuple(row), _places(self.columns))
+
+    def encode_all(self, rows: Iterable[Row]) -> list[Values]:
+        """Records as column values."""
+        places = _places(self.columns)
+        return [at_rest(msgspec.structs.astuple(row), places) for row in rows]
 
     def encode_key(self, key: tuple[Value, ...]) -> Values:
         """A key as column values."""

@@ -154,7 +154,7 @@ class Engine:
     def next_wake_ms(self, now: Now) -> int | None:
         """When a tick without inputs will have something to do, on the monotonic clock."""
         now = self._clock.peek(now)
-        delivery_ms = self._store.next_delivery_ms()
+        delivery_ms = self._store.quiet_until_ms()
         wakes = [self._turns.next_wake_ms(now), self._absences.next_ms()]
         if self._view_is_new and self._turns.holding:
             wakes.append(now.mono_ms)

@@ -1,11 +1,19 @@
 """Deliveries in SQL."""
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from outbox.ids import AgentId, Epoch, EventId, NodeId, Seq, event_id_bytes
 from outbox.records import Delivery
 from outbox.sql.rows import Asking, Writing
 from outbox.tables import DELIVERIES
+
+
+class Quiet(NamedTuple):
+    """No delivery is due before a time; before None: none ever, as things stand."""
+
+    until_ms: int | None
+
 
 _UNACCEPTED = "state IN ('emitted', 'retry_pending')"
 
@@ -26,6 +34,10 @@ class DeliveryReads(Asking):
         """Rows whose ``next_at_ms`` has come, oldest first."""
         clause = "WHERE next_at_ms <= ? ORDER BY next_at_ms, event_id, node LIMIT ?"
         return self._rows.all(DELIVERIES, clause, now_ms, limit)
+
+    def quiet_until_ms(self) -> int | None:
+        """A time before which no row is due; None when none will be."""
+        return self.next_delivery_ms()
 
     def next_delivery_ms(self) -> int | None:
         """The earliest ``next_at_ms``."""
@@ -83,8 +95,29 @@ class DeliveryReads(Asking):
 
 
 class DeliveryWrites(Writing, DeliveryReads):
-    """What the writer adds."""
+    """What the writer adds. Every tick asks what is due, and hardly ever anything is: it remembers when."""
+
+    _quiet: Quiet | None
+    """None where it has to ask."""
+
+    def quiet_until_ms(self) -> int | None:
+        """A time before which no row is due, never too late; None when none will be."""
+        if self._quiet is None:
+            self._quiet = Quiet(self.next_delivery_ms())
+        return self._quiet.until_ms
+
+    def due_deliveries(self, now_ms: int, limit: int) -> list[Delivery]:
+        """Rows whose ``next_at_ms`` has come, oldest first."""
+        until_ms = self.quiet_until_ms()
+        if until_ms is None or now_ms < until_ms:
+            return []
+        self._quiet = None
+        return super().due_deliveries(now_ms, limit)
 
     def put_delivery(self, row: Delivery) -> None:
         """Insert or replace it."""
         self._rows.put(DELIVERIES, row)
+        if self._quiet is not None and row.next_at_ms is not None:
+            until_ms = self._quiet.until_ms
+            if until_ms is None or row.next_at_ms < until_ms:
+                self._quiet = Quiet(row.next_at_ms)

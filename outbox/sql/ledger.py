@@ -1,9 +1,13 @@
 """The ledger in SQL."""
 
 from outbox.ids import AgentId, EventId, NodeId, event_id_bytes
+from outbox.recent import RecentRows
 from outbox.records import Received
 from outbox.sql.rows import Asking, Writing
 from outbox.tables import RECEIVED
+
+Places = tuple[tuple[NodeId, AgentId], ...]
+"""Who sent an event, and to whom."""
 
 _OPEN = "state IN ('held', 'queued', 'leased')"
 
@@ -48,22 +52,22 @@ class LedgerReads(Asking):
 
 
 class LedgerWrites(Writing, LedgerReads):
-    """What the writer adds."""
+    """What the writer adds. It remembers for whom an event has come: all that happens to one asks for it."""
 
-    _waiting_places: dict[EventId, tuple[tuple[NodeId, AgentId], ...]]
-    """Of rows that this transaction has put, which may not be in the table yet."""
+    _waiting_places: dict[EventId, Places]
+    """Of events that this transaction asked for: its own rows may not be in the table yet."""
+    _recent_places: RecentRows[Places]
+
+    def received(self, source: NodeId, event: EventId, agent: AgentId) -> Received | None:
+        """The row of an event that a node sent to a local agent."""
+        return super().received(source, event, agent) if (source, agent) in self._places(event) else None
 
     def ledger(self, event: EventId) -> list[Received]:
         """The rows of everybody who sent an event under this id, in order of acceptance.
 
         Every answer of an agent asks: the buffer is not written for it.
         """
-        stored = self._rows.database.rows(
-            "SELECT source, to_agent FROM received WHERE event_id = ? ORDER BY arrival",
-            (event_id_bytes(event),),
-        )
-        places = dict.fromkeys([*stored, *self._waiting_places.get(event, ())])
-        rows = (self.received(source, event, agent) for source, agent in places)
+        rows = (super(LedgerWrites, self).received(*_key(place, event)) for place in self._places(event))
         return [row for row in rows if row is not None]
 
     def turns_of(self, source: NodeId, event: EventId) -> list[Received]:
@@ -73,5 +77,35 @@ class LedgerWrites(Writing, LedgerReads):
     def put_received(self, row: Received) -> None:
         """Insert or replace it."""
         self._rows.put(RECEIVED, row)
-        place = (row.source, row.to_agent)
-        self._waiting_places[row.event_id] = (*self._waiting_places.get(row.event_id, ()), place)
+        places, place = self._places(row.event_id), (row.source, row.to_agent)
+        if place not in places:
+            self._waiting_places[row.event_id] = (*places, place)
+
+    def _places(self, event: EventId) -> Places:
+        """Which nodes have sent the event, and to whom, in order of acceptance."""
+        known = self._waiting_places.get(event)
+        if known is None:
+            known = self._recent_places.get((event,)) or tuple(
+                self._rows.database.rows(
+                    "SELECT source, to_agent FROM received WHERE event_id = ? ORDER BY arrival",
+                    (event_id_bytes(event),),
+                )
+            )
+            self._waiting_places[event] = known
+        return known
+
+    def _keep_places(self) -> None:
+        """The transaction is committed."""
+        for event, places in self._waiting_places.items():
+            if places:
+                self._recent_places.keep((event,), places)
+        self._waiting_places.clear()
+
+    def _forget_places(self) -> None:
+        """The transaction is taken back, or rows were deleted."""
+        self._recent_places.clear()
+        self._waiting_places.clear()
+
+
+def _key(place: tuple[NodeId, AgentId], event: EventId) -> tuple[NodeId, EventId, AgentId]:
+    return place[0], event, place[1]

@@ -11,6 +11,7 @@ from outbox.kinds import Kind
 from outbox.records import Batch, OutboxSize, Reader
 from outbox.schema import ordinal_of, position, seq_of
 from outbox.sql.epochs import EpochReads, EpochWrites
+from outbox.sql.ledger import LedgerWrites
 from outbox.tables import DELIVERIES, INCIDENTS, QUARANTINED, READERS, RECEIVED, REMEMBERED
 
 _FORGOTTEN = "WHERE event_id IN (SELECT event_id FROM outbox WHERE position > ? AND position <= ?)"
@@ -72,7 +73,7 @@ class RetentionReads(EpochReads):
         return 0 if place is None else position(place.epoch, place.seq)
 
 
-class RetentionWrites(EpochWrites, RetentionReads):
+class RetentionWrites(EpochWrites, LedgerWrites, RetentionReads):
     """What the writer adds. It counts as it writes: a sum over all checkpoints takes too long for a tick."""
 
     _size: OutboxSize | None
@@ -125,6 +126,7 @@ class RetentionWrites(EpochWrites, RetentionReads):
             "WHERE arrival IN (SELECT arrival FROM received WHERE state = 'done' AND source = ?"
             " AND (epoch, seq) <= (?, ?) ORDER BY epoch, seq LIMIT ?)"
         )
+        self._forget_places()
         return self._rows.drop(RECEIVED, clause, source, epoch, seq, limit)
 
     def prune_incidents(self, closed_before_ms: int, quarantined_max: int) -> None:

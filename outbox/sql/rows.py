@@ -49,7 +49,7 @@ class BufferedRows(Rows):
 
     def find(self, table: Table[Row], *key: Value) -> Row | None:
         """One row by its key."""
-        waiting: Row | None = self._buffer(table).get(*key)
+        waiting: Row | None = self._buffer(table).get(key)
         return waiting or super().find(table, *key)
 
     def all(self, table: Table[Row], clause: str, *values: Value) -> list[Row]:

@@ -26,6 +26,10 @@ class DeliveryStore(Protocol):
         """Rows whose ``next_at_ms`` has come, oldest first."""
         ...
 
+    def quiet_until_ms(self) -> int | None:
+        """A time before which no row is due, never too late; None when none will be."""
+        ...
+
     def next_delivery_ms(self) -> int | None:
         """The earliest ``next_at_ms``."""
         ...

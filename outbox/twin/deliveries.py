@@ -45,6 +45,10 @@ class TwinDeliveries(Transaction):
         due.sort(key=lambda item: (item[0], item[1].event_id, item[1].node or ""))
         return [row for _, row in due[:limit]]
 
+    def quiet_until_ms(self) -> int | None:
+        """A time before which no row is due; None when none will be."""
+        return self.next_delivery_ms()
+
     def next_delivery_ms(self) -> int | None:
         """The earliest ``next_at_ms``."""
         times = [row.next_at_ms for row in self._timed.values() if row.next_at_ms is not None]

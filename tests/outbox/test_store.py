@@ -331,6 +331,27 @@ def test_due_rows_come_oldest_first(store: Store, world: Any) -> None:
     assert store.next_delivery_ms() == 30
 
 
+def test_what_comes_due_is_found_whatever_was_asked_and_taken_back_before(store: Store, world: Any) -> None:
+    assert store.quiet_until_ms() is None
+    first = world.delivery(1, next_at_ms=30)
+    put_deliveries(store, first)
+    assert store.quiet_until_ms() == 30
+    assert store.due_deliveries(29, 10) == []
+    store.begin()
+    store.put_delivery(msgspec.structs.replace(first, next_at_ms=None))
+    assert store.due_deliveries(30, 10) == []
+    assert store.quiet_until_ms() is None
+    store.rollback()
+    assert store.quiet_until_ms() == 30
+    assert store.due_deliveries(30, 10) == [first]
+    assert store.due_deliveries(30, 10) == [first]  # nobody has done anything about it
+    put_deliveries(store, msgspec.structs.replace(first, next_at_ms=50), world.delivery(2, next_at_ms=40))
+    until_ms = store.quiet_until_ms()
+    assert until_ms is not None
+    assert until_ms <= 40
+    assert store.due_deliveries(40, 10) == [world.delivery(2, next_at_ms=40)]
+
+
 def test_unanswered_rows_are_emitted_ones_to_that_node_up_to_there(store: Store, world: Any) -> None:
     rows = [
         world.delivery(1, seq=9, emitted_at_ms=100),
