@@ -12,24 +12,32 @@ if TYPE_CHECKING:
 TOLD = ("severity", "closedAt", "detail", "state")
 """An incident that differs in one of these is told again."""
 
+_SAME = " and ".join(f"now.{name} <=> before.{name}" for name in TOLD)
 
-def changes(found: "DataFrame", told: "DataFrame") -> "DataFrame":
-    """Rows of the incidents table with ``change`` before them: ``opened``, ``changed`` or ``withdrawn``.
-
-    ``found`` is what holds now and ``told`` what was said last, both about the same messages.
-    """
-    names = found.columns
-    pairs = found.selectExpr("incidentId", "struct(*) as now").join(
-        told.selectExpr("incidentId", "struct(*) as before"), "incidentId", "full"
+_NEWS = f"""
+concat(
+    transform(
+        filter(found, now -> not exists(told, before -> before.class = now.class and {_SAME})),
+        now -> named_struct(
+            'change', if(exists(told, before -> before.class = now.class), 'changed', 'opened'), 'hit', now
+        )
+    ),
+    transform(
+        filter(told, before -> not exists(found, now -> now.class = before.class)),
+        before -> named_struct('change', 'withdrawn', 'hit', before)
     )
-    same = " and ".join(f"now.{name} <=> before.{name}" for name in TOLD)
-    kind = f"""
-    case when before is null then 'opened'
-         when now is null then 'withdrawn'
-         when not ({same}) then 'changed' end
+)
+"""
+
+
+def changes(lives: "DataFrame") -> "DataFrame":
+    """A row for each that changed: ``change`` (``opened``, ``changed`` or ``withdrawn``) before the columns.
+
+    ``found`` are the incidents of a life that hold now and ``told`` those that were said last: arrays with
+    ``class`` and ``TOLD``, whose fields take the place of the two arrays.
     """
-    either = (f"if(now is null, before.{name}, now.{name}) as {name}" for name in names)
-    return pairs.selectExpr(f"{kind} as change", *either).where("change is not null")
+    differ = lives.where("not (found <=> told)").selectExpr("*", f"inline({_NEWS})")
+    return differ.selectExpr("change", "* except (change, hit, found, told)", "hit.*")
 
 
 def standing(all_changes: "DataFrame") -> "DataFrame":

@@ -113,12 +113,19 @@ def deliveries(statements: "DataFrame", thresholds: Mapping[str, Threshold]) -> 
 
 def lifecycle(sides: "DataFrame", thresholds: Mapping[str, Threshold]) -> "DataFrame":
     """One row a root event, with ``COLUMNS``, from what each node said of it."""
+    return lives(sides, thresholds).where("kind is not null")
+
+
+def lives(sides: "DataFrame", thresholds: Mapping[str, Threshold], **more: str) -> "DataFrame":
+    """As ``lifecycle``, and with a row for what was only ever answered: its ``kind`` is null.
+
+    ``more`` are further columns, and the aggregate of each over the sides of a root.
+    """
     from pyspark.sql import functions as F  # noqa: N812 - the name everybody gives it
 
-    together = [F.expr(aggregate).alias(name) for name, aggregate in TOGETHER.items()]
-    lives = sides.groupBy("rootId").agg(*together).where("kind is not null")
-    known = lives.selectExpr("*", *_facts())
-    return known.selectExpr("*", *_judgements(thresholds)).select(*COLUMNS)
+    together = [F.expr(aggregate).alias(name) for name, aggregate in (TOGETHER | more).items()]
+    known = sides.groupBy("rootId").agg(*together).selectExpr("*", *_facts())
+    return known.selectExpr("*", *_judgements(thresholds)).select(*COLUMNS, *more)
 
 
 _SHOWN = ("first", "missFirst", "saidFirst", "saidLast", "buried")

@@ -58,6 +58,7 @@ def follow(
         log=out / "spark-follow.log",
         cache=cache,
         partitions=_PARTITIONS,
+        small=True,
         master=master,
         settings=settings,
     )

@@ -47,15 +47,34 @@ _OF_LIFE = {
     "rulesVersion": f"{RULES_VERSION}",
 }
 
+DETAIL = _OF_LIFE["detail"]
+
+OF_LIFECYCLE = (
+    "kind", "threadId", "fromNode", "fromAgent", "toNode", "toAgent", "engagedNode", "otherEngagedNode",
+    "capabilityId", "delegationVersion", "executorVersion", "createdAt", "attempts", "deliveries", "position",
+    "evidence",
+)  # fmt: skip
+"""What of a lifecycle row an incident shows besides its id, state and detail."""
+
 STREAM_COLUMNS = ("subject", "openedAt", "nodes", "detail", "evidence")
 """What the table of an outbox's class has: its subject, since when, whom it concerns, words, positions."""
 
 
 def incidents(lifecycle: "DataFrame", as_of_ms: int) -> "DataFrame":
     """One row for each rule that a root event broke, with ``COLUMNS``."""
-    found = ", ".join(_hit(name, rule, moment(as_of_ms)) for name, rule in RULES.items())
-    hits = lifecycle.selectExpr("*", f"inline(array_compact(array({found})))")
-    return hits.selectExpr(*(_typed(name, _OF_LIFE.get(name, name)) for name in COLUMNS))
+    return rows(lifecycle.selectExpr("*", f"inline({hits(moment(as_of_ms))})"))
+
+
+def hits(as_of: str) -> str:
+    """The rules that a lifecycle row breaks, as a SQL array of ``class, severity, openedAt, closedAt``."""
+    found = ", ".join(_hit(name, rule, as_of) for name, rule in RULES.items())
+    return f"array_compact(array({found}))"
+
+
+def rows(lives: "DataFrame", *more: str, **known: str) -> "DataFrame":
+    """``more`` and ``COLUMNS``, from lifecycle rows with those of one hit; ``known`` says some otherwise."""
+    values = _OF_LIFE | known
+    return lives.selectExpr(*more, *(_typed(name, values.get(name, name)) for name in COLUMNS))
 
 
 def stream_incidents(found: "DataFrame", name: IncidentClass) -> "DataFrame":

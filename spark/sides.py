@@ -93,10 +93,20 @@ def sides(statements: "DataFrame") -> "DataFrame":
 
 
 def _aggregate(gathered: Gathered) -> str:
-    roles = ", ".join(f"{role:d}" for role in gathered.roles)
+    return f"{gathered.how}({_value(gathered)})"
+
+
+def _value(gathered: Gathered) -> str:
     if len(gathered.roles) == len(Role):
-        return f"{gathered.how}({gathered.value})"
-    return f"{gathered.how}(case when role in ({roles}) then {gathered.value} end)"
+        return gathered.value
+    roles = ", ".join(f"{role:d}" for role in gathered.roles)
+    return f"case when role in ({roles}) then {gathered.value} end"
+
+
+def apart(statements: "DataFrame") -> "DataFrame":
+    """Each statement as a side of its own: what ``merged`` makes of them is what ``sides`` makes."""
+    values = (f"{_value(gathered)} as {name}" for name, gathered in GATHERED.items())
+    return statements.selectExpr("rootId", "node", *values)
 
 
 def merged(sides: "DataFrame", **more: str) -> "DataFrame":

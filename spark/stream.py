@@ -6,14 +6,17 @@ answers.
 The clock on the wall is the watermark: a tick a second makes a batch even when no file comes, so that silence
 raises incidents too.
 
+A batch is one query with one exchange, and two small ones over what it wrote. The state has one row a
+message, with its sides inside: so nothing is joined. For a few thousand events planning a query costs more
+than running it; that is what this shape saves.
+
 Exactly once: everything that a batch writes lies under its number and is overwritten when it is done again,
 and batch *n* begins with the newest state below *n*. So it does not matter where in a batch the process dies.
 
 ::
 
     follow/checkpoint/        Spark's own: which files belong to which batch
-    follow/state/v=<n>/       sides after batch n
-    follow/told/v=<n>/        incidents of these messages, as told last
+    follow/state/v=<n>/       messages after batch n: their sides, and their incidents as told then and before
     follow/changes/batch=<n>/ what batch n told
 
 A message whose life is over is forgotten a day after it was last heard of; what comes later still is for the
@@ -28,19 +31,20 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from spark.changes import changes, standing
-from spark.deliveries import lifecycle
+from spark.deliveries import lives
 from spark.errors import LakeEmpty
 from spark.events import statements
-from spark.incidents import incidents
+from spark.incidents import DETAIL, OF_LIFECYCLE, hits, rows
 from spark.layout import EVENTS, STREAMS_GLOB, stream_of
 from spark.limits import FOLLOW_FILES_MAX, FOLLOW_HORIZON_MS
 from spark.schema import COLUMNS, spark_schema
-from spark.sides import merged, sides
+from spark.sides import GATHERED, apart, merged
 from spark.sla import Threshold
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.types import StructType
 
 OPEN = """
 state in ('emitted', 'retry_pending')
@@ -48,6 +52,30 @@ or state = 'accepted' and processDueAt is not null
 or taskState in ('created', 'accepted', 'working')
 """
 """A message of which more is to be heard."""
+
+
+_HITS = """
+array<struct<
+    class: string, severity: string, openedAt: timestamp, closedAt: timestamp, detail: string, state: string
+>>
+"""
+_SHOWN = f"""
+named_struct(
+    'class', hit.class, 'severity', hit.severity, 'openedAt', hit.openedAt, 'closedAt', hit.closedAt,
+    'detail', {DETAIL}, 'state', state
+)
+"""
+
+_SETTINGS = {
+    "spark.sql.files.ignoreMissingFiles": "true",  # compaction replaces files meanwhile
+    # No join and one exchange: to plan anew between stages takes longer than the stages.
+    "spark.sql.adaptive.enabled": "false",
+    # Numbers that differ from batch to batch are given as text: folded, they would be part of the generated
+    # code, and each batch would compile its own.
+    "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.ConstantFolding",
+    # Sides come sorted by message, so gathering them needs no hash table of objects.
+    "spark.sql.execution.useObjectHashAggregateExec": "false",
+}
 
 
 class Following(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,7 +108,8 @@ def start(spark: "SparkSession", following: Following, *, interval_s: float | No
             f"{following.lake} holds no events",
             hint=f"fill it first: gateway collect --lake {following.lake}",
         )
-    spark.conf.set("spark.sql.files.ignoreMissingFiles", "true")  # compaction replaces files meanwhile
+    for name, value in _SETTINGS.items():
+        spark.conf.set(name, value)
     writer = (
         _rows(spark, source)
         .writeStream.foreachBatch(lambda frame, number: take(frame, number, following))
@@ -93,16 +122,17 @@ def start(spark: "SparkSession", following: Following, *, interval_s: float | No
 
 def _rows(spark: "SparkSession", source: Path) -> "DataFrame":
     """Rows of new files, and a row of nulls for each second that passes."""
-    rows = (
+    files = (
         spark.readStream.schema(spark_schema())
         .option("recursiveFileLookup", "true")
         .option("pathGlobFilter", "seq-*.parquet")
         .option("maxFilesPerTrigger", FOLLOW_FILES_MAX)
         .parquet(str(source.absolute()))
     )
-    seconds = spark.readStream.format("rate").option("rowsPerSecond", 1).load()
+    rate = spark.readStream.format("rate").options(rowsPerSecond=1, numPartitions=1)
+    seconds = rate.load()
     types = {field.name: field.dataType.simpleString() for field in spark_schema()}
-    return rows.union(
+    return files.union(
         seconds.selectExpr(*(f"cast(null as {types[column.name]}) as {column.name}" for column in COLUMNS))
     )
 
@@ -110,35 +140,57 @@ def _rows(spark: "SparkSession", source: Path) -> "DataFrame":
 def take(frame: "DataFrame", number: int, following: Following) -> None:
     """Do one batch. Doing it again, whole or after half of it, changes nothing."""
     spark, as_of_ms = frame.sparkSession, following.now_ms()
-    heard = sides(statements(frame.where("sourceNodeId is not null"), _nodes(following.lake)))
-    heard = heard.selectExpr("*", f"{as_of_ms}L as heardMs")
+    heard = statements(frame.where("sourceNodeId is not null"), _nodes(following.lake))
+    known = apart(heard).selectExpr("*", f"{_number(as_of_ms)} as heardMs", f"cast(null as {_HITS}) as told")
     before = _newest(following.place / "state", number)
-    known = heard if before is None else heard.unionByName(_read(spark, before))
-    gathered = merged(known, heardMs="max").persist()
-    lives = lifecycle(gathered, following.thresholds).persist()
+    if before is not None:
+        known = known.unionByName(_remembered(_read(spark, before)))
+    state, told = following.place / "state" / f"v={number}", following.place / "changes" / f"batch={number}"
 
-    kept = _remembered(gathered, lives, as_of_ms - following.horizon_ms).persist()
-    found = incidents(lives, as_of_ms).persist()
-    told = _newest(following.place / "told", number)
-    news = changes(found, _read(spark, told) if told is not None else found.limit(0))
-    try:
-        _write(news, following.place / "changes" / f"batch={number}")
-        _write(gathered.join(kept, "rootId", "left_semi"), following.place / "state" / f"v={number}")
-        _write(found.join(kept, "rootId", "left_semi"), following.place / "told" / f"v={number}")
-        following.tell(_read(spark, following.place / "changes" / f"batch={number}"))
-    finally:
-        for held in (gathered, lives, kept, found):
-            held.unpersist()
-    for name in ("state", "told"):
-        _forget(following.place / name, number - 1)
+    judged = _judged(known, following.thresholds, as_of_ms, as_of_ms - following.horizon_ms)
+    _write(judged, state)
+    news = _news(_read(spark, state, judged.schema))
+    _write(news, told)
+    following.tell(_read(spark, told, news.schema))
+    _forget(following.place / "state", number - 1)
 
 
-def _remembered(gathered: "DataFrame", lives: "DataFrame", since_ms: int) -> "DataFrame":
-    """Roots that are open, or were heard of since; of some only answers are known, and no life."""
-    last = gathered.groupBy("rootId").agg({"heardMs": "max"}).withColumnRenamed("max(heardMs)", "lastMs")
-    open_roots = lives.where(OPEN).selectExpr("rootId", "true as isOpen")
-    both = last.join(open_roots, "rootId", "left")
-    return both.where(f"isOpen or lastMs > {since_ms}L").select("rootId")
+def _remembered(state: "DataFrame") -> "DataFrame":
+    """The sides of the messages that are still worth knowing, from the state of the batch before."""
+    sides = state.where("kept").selectExpr("rootId", "lastMs as heardMs", "found as told", "inline(halves)")
+    return sides.select("rootId", "node", *GATHERED, "heardMs", "told")
+
+
+def _judged(
+    sides: "DataFrame", thresholds: Mapping[str, Threshold], as_of_ms: int, since_ms: int
+) -> "DataFrame":
+    """The state: one row a message. Of some only answers are known, and no life: they have no incidents."""
+    together = merged(sides, heardMs="max", told="max")
+    judged = lives(
+        together,
+        thresholds,
+        halves=f"collect_list(struct(node, {', '.join(GATHERED)}))",
+        lastMs="max(heardMs)",
+        told="max(told)",
+    )
+    held = hits(f"timestamp_millis({_number(as_of_ms)})")
+    found = f"case when kind is not null then {held} else array() end"
+    shown = judged.selectExpr("*", f"transform({found}, hit -> {_SHOWN}) as found")
+    return shown.selectExpr(
+        "rootId",
+        "halves",
+        "lastMs",
+        f"coalesce(kind is not null and ({OPEN}), false) or lastMs > {_number(since_ms)} as kept",
+        f"cast(found as {_HITS}) as found",
+        f"coalesce(told, cast(array() as {_HITS})) as told",
+        f"case when size(found) > 0 or size(told) > 0 then struct({', '.join(OF_LIFECYCLE)}) end as life",
+    )
+
+
+def _news(state: "DataFrame") -> "DataFrame":
+    """What opened, changed or was withdrawn: ``change``, and the columns of the incidents table."""
+    told = changes(state.selectExpr("rootId", "life.*", "found", "told"))
+    return rows(told, "change", detail="detail")
 
 
 def incidents_told(spark: "SparkSession", place: Path) -> "DataFrame":
@@ -167,9 +219,18 @@ def _forget(place: Path, below: int) -> None:
             shutil.rmtree(place / f"v={number}", ignore_errors=True)
 
 
-def _read(spark: "SparkSession", directory: Path) -> "DataFrame":
-    return spark.read.parquet(str(directory.absolute()))
+def _number(value: int) -> str:
+    return f"cast('{value}' as bigint)"
+
+
+def _read(spark: "SparkSession", directory: Path, schema: "StructType | None" = None) -> "DataFrame":
+    """Given a schema, no file is opened before there is something to read from it."""
+    return (spark.read if schema is None else spark.read.schema(schema)).parquet(_name(directory))
 
 
 def _write(frame: "DataFrame", directory: Path) -> None:
-    frame.write.mode("overwrite").parquet(str(directory.absolute()))
+    frame.write.mode("overwrite").parquet(_name(directory))
+
+
+def _name(directory: Path) -> str:
+    return str(directory.absolute())

@@ -50,6 +50,7 @@ def test_follows(tmp_path: Path) -> None:
         cache=tmp_path / "cache",
         master="local[2]",
         partitions=2,
+        small=True,
     )
     with spark_session(setup) as spark:
         lake, out = tmp_path / "lake", tmp_path / "out"

@@ -1,8 +1,7 @@
 """A stream as a process that can be killed: ``python -m tests.spark.followed LAKE OUT CACHE STEP``.
 
-Without a step it takes what is there. With one it dies by SIGKILL when it comes to it: ``changes``,
-``state``, ``told`` (before the write), ``tell``, ``forget``, or ``commit`` (all done, and Spark has not noted
-it yet).
+Without a step it takes what is there. With one it dies by SIGKILL when it comes to it: ``state``, ``changes``
+(before the write), ``tell``, ``forget``, or ``commit`` (all done, and Spark has not noted it yet).
 """
 
 import os

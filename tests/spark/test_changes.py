@@ -1,25 +1,30 @@
 from spark.changes import changes, standing
 
-COLUMNS = "incidentId string, severity string, closedAt string, detail string, state string"
+HITS = "array<struct<class: string, severity: string, closedAt: string, detail: string, state: string>>"
+SAME = ("same", "major", None, "d", "s")
+OPEN, CLOSED = ("closes", "major", None, None, "s"), ("closes", "major", "t", None, "s")
+GOES, NEW = ("goes", "major", None, None, "s"), ("new", "critical", None, None, "s")
 
 
-def frame(spark, *rows, schema=COLUMNS):
+def frame(spark, *rows, schema=f"rootId string, found {HITS}, told {HITS}"):
     return spark.createDataFrame(list(rows), schema)
 
 
 def test_tells_what_opened_what_changed_and_what_never_was(spark):
-    told = frame(spark, ("same", "major", None, "d", "s"), ("closes", "major", None, None, "s"),
-                 ("goes", "major", None, None, "s"))  # fmt: skip
-    found = frame(spark, ("same", "major", None, "d", "s"), ("closes", "major", "t", None, "s"),
-                  ("new", "critical", None, None, "s"))  # fmt: skip
-    rows = changes(found, told).collect()
-    assert {(row.incidentId, row.change, row.closedAt) for row in rows} == {
-        ("closes", "changed", "t"),
-        ("goes", "withdrawn", None),
-        ("new", "opened", None),
+    lives = frame(
+        spark,
+        ("one", [SAME, CLOSED, NEW], [SAME, OPEN, GOES]),
+        ("quiet", [SAME, OPEN], [SAME, OPEN]),
+        ("late", [NEW], []),
+    )
+    told = changes(lives)
+    assert told.columns == ["change", "rootId", "class", "severity", "closedAt", "detail", "state"]
+    assert {(row.rootId, row["class"], row.change, row.closedAt) for row in told.collect()} == {
+        ("one", "closes", "changed", "t"),
+        ("one", "goes", "withdrawn", None),
+        ("one", "new", "opened", None),
+        ("late", "new", "opened", None),
     }
-    assert changes(found, found).count() == 0
-    assert {row.change for row in changes(found, found.limit(0)).collect()} == {"opened"}
 
 
 def test_what_stands_is_the_last_word_about_each(spark):

@@ -1,5 +1,5 @@
 from spark.events import Role
-from spark.sides import GATHERED, merged, said, sides
+from spark.sides import GATHERED, apart, merged, said, sides
 from tests.spark.histories import Task, Turn, history
 from tests.spark.reporting import one, told
 
@@ -34,7 +34,7 @@ def test_what_was_gathered_apart_is_gathered_together(spark, tmp_path):
     whole = history(STORY)
     expected = rows(sides(told(spark, tmp_path / "whole", whole)))
     for cut in (1, len(whole) // 2):
-        early = sides(told(spark, tmp_path / f"{cut}a", whole[:cut]))
+        early = apart(told(spark, tmp_path / f"{cut}a", whole[:cut]))
         late = sides(told(spark, tmp_path / f"{cut}b", whole[cut - 1 :]))
         assert rows(merged(early.unionByName(late).unionByName(early))) == expected
 
