@@ -108,10 +108,11 @@ def start(spark: "SparkSession", following: Following, *, interval_s: float | No
             f"{following.lake} holds no events",
             hint=f"fill it first: gateway collect --lake {following.lake}",
         )
+    own = spark.newSession()
     for name, value in _SETTINGS.items():
-        spark.conf.set(name, value)
+        own.conf.set(name, value)
     writer = (
-        _rows(spark, source)
+        _rows(own, source)
         .writeStream.foreachBatch(lambda frame, number: take(frame, number, following))
         .option("checkpointLocation", (following.place / "checkpoint").as_uri())
     )
