@@ -41,7 +41,8 @@ HEARTBEAT_S = 5.0
 """Six heartbeats fit into the time after which a node counts as offline."""
 
 CURSORS_EVERY_S = 1.0
-"""Cursors are published at most this often: they only ever prove a loss, which can wait."""
+"""Cursors are published, passed on and looked at, at most this often: they only ever prove a loss, which can
+wait. Of what an idle mesh did half was looking at cursors when each hop passed them on within 15 ms."""
 
 HEAD_EVERY_S = 300.0
 """The own head in the ``nodes`` record; each write leaves a few bytes in the document's history."""

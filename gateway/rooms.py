@@ -35,6 +35,7 @@ from stateroom.bodies import (
 )
 from stateroom.forks import fork_body, fork_key_of
 from stateroom.index import Index
+from stateroom.pace import Pace
 from stateroom.presence import Presence
 from stateroom.records import sign_record
 from stateroom.room import Room
@@ -68,10 +69,11 @@ class Rooms:
         self._said: tuple[tuple[str, ...], Checkpoint | None] | None = None
         self._cursors_changed = asyncio.Event()
         state = frozenset({RoomMap.NODES, RoomMap.ADMISSIONS, RoomMap.AGENTS, RoomMap.FORKS})
-        self.state = self._room(STATE_ROOM, state, self._presence)
-        self.cursors = self._room(CURSORS_ROOM, frozenset({RoomMap.CURSORS}), None)
+        self.state = self._room(STATE_ROOM, state, Pace(), self._presence)
+        slow = Pace(window_s=CURSORS_EVERY_S)
+        self.cursors = self._room(CURSORS_ROOM, frozenset({RoomMap.CURSORS}), slow, None)
 
-    def _room(self, name: str, maps: frozenset[RoomMap], presence: Presence | None) -> Room:
+    def _room(self, name: str, maps: frozenset[RoomMap], pace: Pace, presence: Presence | None) -> Room:
         return Room(
             name,
             maps,
@@ -81,6 +83,7 @@ class Rooms:
             new_client_id=lambda: int.from_bytes(self._clock.entropy(4)) >> 1,
             on_change=self._changed,
             presence=presence,
+            pace=pace,
         )
 
     async def load(self) -> View:
@@ -224,14 +227,17 @@ class Rooms:
                 node: (at.epoch, at.seq) for node, at in self._cursors.items()
             }
             body = CursorsBody(cursors=cursors, head=(own.epoch, own.seq))
-            self._put(self.cursors, RoomMap.CURSORS, self._identity.node, body)
+            self._write(self.cursors, RoomMap.CURSORS, self._identity.node, body)
             await asyncio.sleep(CURSORS_EVERY_S)
 
     def _put(self, room: Room, room_map: RoomMap, key: str, body: Body) -> None:
+        self._write(room, room_map, key, body)
+        self._changed()
+
+    def _write(self, room: Room, room_map: RoomMap, key: str, body: Body) -> None:
         epoch = epoch_ordinal(self._identity.epoch)
         counter = self._index.next_counter(room_map, key, epoch)
         room.put(room_map, key, self._sign(room_map, key, body, counter=counter))
-        self._changed()
 
     def _sign(
         self, room_map: RoomMap, key: str, body: Body, *, counter: int, epoch: int | None = None

@@ -270,6 +270,9 @@ class Index:
 
     def _trim(self, name: SlotKey, slot: Slot) -> None:
         """Hold the bounds on records that do not count (yet): a few a key, and the oldest of all go first."""
+        if slot.best is not None and len(slot.candidates) == 1:
+            self._waiting.pop(slot.best.text, None)  # as nearly always: all that is left counts
+            return
         useful = {slot.best.text} if slot.best else set()
         if slot.ownership:
             useful.add(slot.ownership.grant.text)
@@ -303,7 +306,7 @@ class Index:
             del self._slots[name]
 
     def _count_reject(self, record: Record) -> None:
-        if self._holds(record):
+        if self.record(record.map, record.key) is record or self._holds(record):
             return
         if record.map is RoomMap.FORKS:
             self.rejects["no_proof" if accused(record) in self._admitted else "unknown_signer"] += 1

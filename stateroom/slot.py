@@ -24,6 +24,8 @@ class Slot:
 
 def dominated(valid: Sequence[Record]) -> list[Record]:
     """Of records whose signatures hold: those that a higher one of equal standing makes useless for ever."""
+    if len(valid) < 2:
+        return []
     top: dict[tuple[str, str, int], Record] = {}
     for record in valid:
         other = top.setdefault(_standing(record), record)

@@ -137,6 +137,9 @@ class Heads(Protocol):
 def standing_of(store: Heads, view: View, own: OwnStream, now: Now) -> Standing:
     """Where the own outbox stands now."""
     me, head = store.identity().node, store.head()
+    settled = own.settled(head.epoch)
+    if settled is not None:
+        return settled
     claims = {
         node
         for node in view.cursors

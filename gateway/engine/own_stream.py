@@ -89,12 +89,17 @@ class OwnStream:
         """The ordinal of the epoch that is due."""
         return max(self._surpass, epoch_ordinal(current)) + 1
 
-    def standing(self, current: Epoch, peers: Set[NodeId], claim_more: Set[NodeId], now_ms: int) -> Standing:
-        """Where it stands; ``claim_more`` are those who say, unsigned, that they have read beyond its end."""
+    def settled(self, current: Epoch) -> Standing | None:
+        """Where it stands whatever others may say; None where they have to be asked."""
         if self.is_due(current):
             return Standing.COPIED if len(self._begun) >= EPOCHS_BEGUN_MAX else Standing.FORGOTTEN
-        if self.shown:
-            return Standing.PROVEN
+        return Standing.PROVEN if self.shown else None
+
+    def standing(self, current: Epoch, peers: Set[NodeId], claim_more: Set[NodeId], now_ms: int) -> Standing:
+        """Where it stands; ``claim_more`` are those who say, unsigned, that they have read beyond its end."""
+        settled = self.settled(current)
+        if settled is not None:
+            return settled
         if not peers:
             return Standing.ALONE
         if self._first_answer_ms is None:

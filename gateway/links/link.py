@@ -11,7 +11,6 @@ import structlog
 
 from gateway.crashpoint import CrashPoint, crashpoint
 from gateway.engine.inputs import (
-    ClockMeasured,
     FloorRead,
     LinkDown,
     LinkUp,
@@ -27,6 +26,7 @@ from gateway.links.greeting import agreed_version
 from gateway.links.hub import Hub
 from gateway.links.limits import HAVE_EVERY_S, LINK_STARTS_WITHIN_S
 from gateway.links.local import Local
+from gateway.links.offset import Offset
 from gateway.links.outgoing import Outgoing
 from gateway.links.serving import Serving
 from gateway.links.shelf import Shelf
@@ -72,8 +72,7 @@ class Link:
         """Given by the registry; higher is later."""
         self.since_ms = local.clock.wall_ms()
         self.version = VERSION
-        self.clock_offset_ms: int | None = None
-        """How far the peer's clock is ahead of ours, give or take half a round trip."""
+        self.offset = Offset(peer)
         self._local = local
         self._verify = verify
         self._socket = socket
@@ -143,9 +142,10 @@ class Link:
         self._stirred.set()
 
     def remind(self) -> None:
-        """The engine was built anew: say again what the peer has advertised."""
-        if self._up is not None:
-            self._local.runtime.tell_now(self._up)
+        """The engine was built anew: say again what the peer has advertised, and what its clock shows."""
+        for known in (self._up, self.offset.told):
+            if known is not None:
+                self._local.runtime.tell_now(known)
 
     def gone(self) -> None:
         """There is no link with this peer any more."""
@@ -185,10 +185,12 @@ class Link:
                     self._on_seen(frame)
                 case Credit():
                     self._allowance.grant(frame.bytes)
+                    self._stirred.set()
                 case Want():
                     self._on_want(frame)
                 case Ping():
                     self._outgoing.pong = Pong(frame.at_ms, self._local.clock.wall_ms())
+                    self._stirred.set()
                 case Pong():
                     self._measure(frame)
                 case Bye():
@@ -197,7 +199,6 @@ class Link:
                     self._on_have(hub, frame)
                 case Hello():
                     raise BadFrame("hello comes once")
-            self._stirred.set()
 
     async def _take(self, hub: "Hub[Link]", frame: Entries) -> None:
         size = page_bytes(frame.page)
@@ -243,6 +244,7 @@ class Link:
             raise BadFrame(f"{frame.node} was not offered")
         self._shelf.check(frame.node, frame.epoch, Seq(frame.after))
         self._serving.want(frame)
+        self._stirred.set()
 
     async def _on_floor(self, hub: "Hub[Link]", frame: Floor) -> None:
         if frame.node != self.peer:
@@ -256,12 +258,13 @@ class Link:
     def _on_seen(self, frame: Seen) -> None:
         if isinstance(self._allowance, Window):
             self._allowance.seen(frame.seq)
+            self._stirred.set()
 
     def _measure(self, pong: Pong) -> None:
         clock = self._local.clock
-        half_ms = (clock.mono_ms() - pong.at_ms) // 2
-        self.clock_offset_ms = pong.time_ms + half_ms - clock.wall_ms()
-        self._local.runtime.tell_now(ClockMeasured(self.peer, self.clock_offset_ms, half_ms))
+        news = self.offset.measure(pong, clock.mono_ms(), clock.wall_ms())
+        if news is not None:
+            self._local.runtime.tell_now(news)
 
     # --- what we say
 

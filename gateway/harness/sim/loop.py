@@ -67,10 +67,6 @@ class SimLoop(Stepped):
 
     def __init__(self, timeline: Timeline, on_error: Callable[[str, BaseException | None], None]) -> None:
         self.timeline = timeline
-        self.steps_left: int | None = None
-        """The process is killed after so many more callbacks."""
-        self.doomed = False
-        """The process is killed as soon as the callback that runs now has ended."""
         self.died_at = ""
         """The named place where it was killed."""
         self.on_death: Callable[[], None] = lambda: None
@@ -91,7 +87,7 @@ class SimLoop(Stepped):
             raise ProcessDied(place)
 
     def stepped(self) -> None:
-        """A callback has run: die if this was the last one."""
+        """Die if this was the last one."""
         if self.steps_left is not None:
             self.steps_left -= 1
             self.doomed = self.doomed or self.steps_left < 0

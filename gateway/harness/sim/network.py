@@ -5,12 +5,12 @@ on its way until it opens again, a slow one takes its time. A connection breaks 
 at its end; what was on its way is lost then, and comes again over the next one.
 """
 
-from asyncio import Future, Handle
+from asyncio import Future
 from collections.abc import Callable
 from typing import NamedTuple
 
 from gateway.harness.sim.dice import Dice
-from gateway.harness.sim.loop import SimLoop
+from gateway.harness.sim.loop import SimHandle, SimLoop
 from gateway.harness.sim.timeline import Timeline
 from gateway.harness.sim.wire import Party, Wire, WireEnd
 
@@ -142,7 +142,7 @@ class Network:
         return travel_us + (size * 1_000_000 // weather.bytes_per_s if weather.bytes_per_s else 0)
 
     def _run_in(self, loop: SimLoop, when_us: int, action: Callable[[], None]) -> None:
-        self.timeline.at(when_us, loop, Handle(action, (), loop))
+        self.timeline.at(when_us, loop, SimHandle(action, (), loop, None))
 
     async def _pause(self, loop: SimLoop, us: int) -> None:
         woken: Future[None] = loop.create_future()

@@ -1,7 +1,8 @@
 """The state room of one simulated node: the real index and the real statements, gossip in place of Yjs.
 
 A frame is a list of ``[map, key, text]``. A connection begins with all records of both sides; afterwards what
-is news is passed on. What a node held survives its process, as ``room.db`` does.
+is news of one window is shown and passed on together. What a node held survives its process, as ``room.db``
+does.
 """
 
 import asyncio
@@ -14,6 +15,7 @@ from auth.keys import SigningKey
 from gateway.door import CURSORS_ROOM, STATE_ROOM
 from gateway.harness.sim.clocks import SimClock
 from gateway.harness.sim.signing import Keys
+from gateway.limits import CURSORS_EVERY_S
 from gateway.rooms import Rooms
 from outbox.records import Identity
 from stateroom.bodies import RoomMap
@@ -27,8 +29,7 @@ Stored = dict[tuple[str, str], str]
 """The newest record of each key, as the room's database keeps it."""
 
 _Said = list[tuple[str, str, str]]
-_GATHER_S = 0.05
-"""News of so long go out together."""
+_STATE_WINDOW_S = 0.05
 _decode = msgspec.json.Decoder(_Said).decode
 
 STATE_MAPS = frozenset({RoomMap.NODES, RoomMap.ADMISSIONS, RoomMap.AGENTS, RoomMap.FORKS})
@@ -39,9 +40,16 @@ class SimRoom:
     """One document: keys and texts that travel."""
 
     def __init__(
-        self, maps: frozenset[RoomMap], index: Index, stored: Stored, changed: Callable[[], None]
+        self,
+        maps: frozenset[RoomMap],
+        index: Index,
+        stored: Stored,
+        changed: Callable[[], None],
+        window_s: float,
     ) -> None:
         self._maps = maps
+        self._window_s = window_s
+        self._gathering = False
         self._index = index
         self._stored = stored
         self._changed = changed
@@ -78,25 +86,32 @@ class SimRoom:
 
     async def _listen(self, number: int, recv: Recv) -> None:
         while (frame := await recv()) is not None:
-            news = [self._take(room_map, key, text, number) for room_map, key, text in _decode(frame)]
-            if any(news):
-                self._changed()
+            for room_map, key, text in _decode(frame):
+                self._take(room_map, key, text, number)
         raise _PeerLeft(GONE.reason)
 
-    def _take(self, room_map: str, key: str, text: str, source: int | None) -> bool:
+    def _take(self, room_map: str, key: str, text: str, source: int | None) -> None:
         peer = self._peers.get(source or 0)
         if peer is not None and peer[0].get((room_map, key)) == text:
             del peer[0][room_map, key]  # it told us first: the two need not cross
         if self._stored.get((room_map, key)) == text or self._index.offer(room_map, key, text) is None:
-            return False
+            return
         best = self._index.record(RoomMap(room_map), key)
         assert best is not None, "an offer that changes a key leaves a record there"
         self._stored[room_map, key] = best.text
-        for number, (wanted, stirred) in self._peers.items():
+        for number, (wanted, _) in self._peers.items():
             if number != source or best.text != text:
                 wanted[room_map, key] = best.text
+        if not self._gathering:
+            self._gathering = True
+            asyncio.get_running_loop().call_later(self._window_s, self._flush)
+
+    def _flush(self) -> None:
+        self._gathering = False
+        self._changed()
+        for wanted, stirred in self._peers.values():
+            if wanted:
                 stirred.set()
-        return True
 
 
 class _PeerLeft(ConnectionError):
@@ -106,7 +121,6 @@ class _PeerLeft(ConnectionError):
 async def _talk(wanted: Stored, stirred: asyncio.Event, send: Send) -> None:
     while True:
         await stirred.wait()
-        await asyncio.sleep(_GATHER_S)
         stirred.clear()
         said: _Said = [(*name, text) for name, text in wanted.items()]
         wanted.clear()
@@ -145,8 +159,8 @@ class SimRooms(Rooms):
         self._cursors = {}
         self._said = None
         self._cursors_changed = asyncio.Event()
-        state = SimRoom(STATE_MAPS, self._index, stored, self._changed)
-        cursors = SimRoom(CURSORS_MAPS, self._index, stored, self._changed)
+        state = SimRoom(STATE_MAPS, self._index, stored, self._changed, _STATE_WINDOW_S)
+        cursors = SimRoom(CURSORS_MAPS, self._index, stored, self._changed, CURSORS_EVERY_S)
         self.state, self.cursors = cast("Room", state), cast("Room", cursors)
         state.load()
         cursors.load()

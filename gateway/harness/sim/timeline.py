@@ -19,10 +19,14 @@ class Stepped(AbstractEventLoop):
     """Nothing runs before: the process is stopped, or waits for the disk."""
     backlog: deque[Handle]
     """What should have run meanwhile, in order."""
+    steps_left: int | None = None
+    """The process is killed after so many more callbacks."""
+    doomed = False
+    """The process is killed as soon as the callback that runs now has ended."""
 
     @abstractmethod
     def stepped(self) -> None:
-        """One of its callbacks has run."""
+        """One of its callbacks has run, and its end may have come."""
 
 
 class Timeline:
@@ -66,17 +70,22 @@ class Timeline:
 
     def run_until(self, end_us: int) -> None:
         """Let time pass up to ``end_us`` and run what is due by then."""
-        ready, later, due = self._ready, self._later, self._due
+        ready, later = self._ready, self._later
         try:
             while ready or (later and later[0][0] <= end_us):
-                if ready:
-                    loop, handle = ready.popleft()
-                    if due(loop, handle):
-                        self.steps += 1
-                        self.run(loop, handle)
-                        loop.stepped()
-                else:
+                if not ready:
                     self._pass()
+                    continue
+                loop, handle = ready.popleft()
+                if loop.dead or handle._cancelled:  # noqa: SLF001 - as every event loop; a million times a world
+                    continue
+                if loop.backlog or loop.busy_until_us > self.now_us:
+                    self._hold(loop, handle)
+                    continue
+                self.steps += 1
+                self.run(loop, handle)
+                if loop.doomed or loop.steps_left is not None:
+                    loop.stepped()
             self.now_us = max(self.now_us, end_us)
         finally:
             self.rest()
@@ -94,16 +103,11 @@ class Timeline:
         else:
             self._wake(loop)
 
-    def _due(self, loop: Stepped, handle: Handle) -> bool:
-        """Whether a callback runs now; it waits in its loop's backlog while that one stands still."""
-        if loop.dead or handle.cancelled():
-            return False
-        if loop.busy_until_us > self.now_us or loop.backlog:
-            if not loop.backlog:
-                self._wake_later(loop)
-            loop.backlog.append(handle)
-            return False
-        return True
+    def _hold(self, loop: Stepped, handle: Handle) -> None:
+        """Its loop stands still: the callback waits in the backlog."""
+        if not loop.backlog:
+            self._wake_later(loop)
+        loop.backlog.append(handle)
 
     def run(self, loop: Stepped, handle: Handle) -> None:
         """Run one callback as its event loop would."""

@@ -188,8 +188,8 @@ async def test_a_clock_is_measured_and_silence_is_found(pair: Mesh) -> None:
         ping = await wire.hear(Ping)
         await wire.say(Pong(ping.at_ms, a.clock.wall_ms() + 5_000))
         link = a.registry.link(B)
-        await until(lambda: link.clock_offset_ms is not None)
-        assert 4_000 < link.clock_offset_ms < 6_000
+        await until(lambda: link.offset.ms is not None)
+        assert 4_000 < link.offset.ms < 6_000
 
 
 async def test_a_forged_page_of_the_peer_itself_ends_the_link(pair: Mesh) -> None:
