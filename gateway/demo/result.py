@@ -7,6 +7,7 @@ from gateway.judging.counts import Counts
 from gateway.judging.facts import NodeFacts
 from gateway.judging.faults import Fault
 from gateway.judging.percentiles import Percentiles
+from gateway.judging.story import obligations
 from outbox.ids import EventId, NodeId
 from outbox.kinds import Kind
 from outbox.records import DeliveryState
@@ -67,16 +68,19 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 def incidents_of(verdict: Verdict, mesh: dict[NodeId, NodeFacts]) -> tuple[Incident, ...]:
     """The verdict's incidents with names that people know."""
-    rows = {event: row for facts in mesh.values() for event, row in facts.deliveries.items()}
+    debts = obligations(mesh)
     planted = set(verdict.planted.values())
     found = []
     for incident in verdict.incidents:
-        row = rows[incident.event_id]
+        event = EventId(incident.subject)
+        if event not in debts:
+            continue  # it is of nodes, and a fault of its own
+        row = debts[event][0]
         found.append(
             Incident(
                 name=incident.name,
-                event_id=incident.event_id,
-                planted=incident.event_id in planted,
+                event_id=event,
+                planted=event in planted,
                 what=f"{row.from_agent} to {row.to_agent}",
                 detail=row.error or ("answered late" if row.processed_at_ms else "accepted, no answer"),
             )

@@ -8,12 +8,13 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from gateway.demo.extras import PLANTED, Trouble
+from gateway.judging.clocks import check_clocks
 from gateway.judging.counts import Counts, count
 from gateway.judging.facts import NodeFacts
 from gateway.judging.faults import Fault, FaultKind
 from gateway.judging.invariants import Mesh, check_all, check_survival
 from gateway.judging.percentiles import Percentiles, percentiles
-from gateway.judging.story import Found, Story, fate, open_incidents, tell
+from gateway.judging.story import Found, Story, fate, obligations, open_incidents, tell
 from gateway.judging.witness import Account
 from outbox.delivery import settled
 from outbox.errors import UnknownRecipient
@@ -53,18 +54,17 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
 
 def judge(case: Case) -> Verdict:
     """Look at everything and say what it came to."""
-    rows = {event: row for facts in case.mesh.values() for event, row in facts.deliveries.items()}
+    debts = obligations(case.mesh)
+    rows = [row for rows in debts.values() for row in rows]
     planted = _planted(case.account)
     story = tell(case.mesh, case.accept_ms, case.process_ms)
-    faults = (*_broken(case), *_lost(case.mesh), *_misjudged(case, rows, planted, story.incidents))
+    faults = (*_broken(case), *_lost(case.mesh), *_misjudged(case, debts, planted, story.incidents))
     return Verdict(
-        counts=count(rows.values(), case.account, faults),
+        counts=count(rows, case.account, faults),
         accepted_ms=percentiles(
-            [took for row in rows.values() if (took := _took(row, row.accepted_at_ms)) is not None]
+            [took for row in rows if (took := _took(row, row.accepted_at_ms)) is not None]
         ),
-        processed_ms=percentiles(
-            [took for row in rows.values() if (took := _took(row, _done_ms(row))) is not None]
-        ),
+        processed_ms=percentiles([took for row in rows if (took := _took(row, _done_ms(row))) is not None]),
         states=story.states,
         incidents=story.incidents,
         planted=planted,
@@ -93,6 +93,7 @@ def _broken(case: Case) -> Iterator[Fault]:
     if not case.rested:
         yield Fault(FaultKind.UNFINISHED, "mesh", "messages were still on their way when the time was over")
     yield from check_all(case.mesh, case.account)
+    yield from check_clocks(case.mesh, {})
     for before in case.killed:
         yield from check_survival(before, case.mesh[before.node])
 
@@ -108,20 +109,23 @@ def _lost(mesh: Mesh) -> Iterator[Fault]:
 
 
 def _misjudged(
-    case: Case, rows: Mapping[EventId, Delivery], planted: Mapping[Trouble, EventId], found: tuple[Found, ...]
+    case: Case,
+    debts: Mapping[EventId, list[Delivery]],
+    planted: Mapping[Trouble, EventId],
+    found: tuple[Found, ...],
 ) -> Iterator[Fault]:
     """Planted trouble that is missing or came to another end, and open incidents that nobody planted."""
     mesh, account = case.mesh, case.account
     expected = {Found(PLANTED[trouble].incident, event) for trouble, event in planted.items()}
     for trouble, plan in PLANTED.items():
         event = planted.get(trouble)
-        row = rows.get(event) if event is not None else None
-        if row is None:
+        rows = debts.get(event) if event is not None else None
+        if event is None or rows is None:
             yield Fault(FaultKind.PLANTED, trouble, "it was never sent")
-        elif fate(row) is not plan.state:
-            yield Fault(FaultKind.PLANTED, row.event_id, f"{trouble}: it is {fate(row)}, not {plan.state}")
+        elif fate(rows) is not plan.state:
+            yield Fault(FaultKind.PLANTED, event, f"{trouble}: it is {fate(rows)}, not {plan.state}")
     for missing in expected - set(found):
-        yield Fault(FaultKind.PLANTED, missing.event_id, f"no journal has the incident {missing.name}")
+        yield Fault(FaultKind.PLANTED, missing.subject, f"no journal has the incident {missing.name}")
     if not any(refusal.code == UnknownRecipient.code for refusal in account.refusals):
         yield Fault(FaultKind.PLANTED, "unknown name", "a message to nobody was not refused")
     for facts in mesh.values():
@@ -130,5 +134,5 @@ def _misjudged(
                 yield Fault(FaultKind.PLANTED, incident.subject, f"{incident.kind}: {incident.detail}")
     for stranger in sorted(set(open_incidents(mesh)) - expected):
         yield Fault(
-            FaultKind.PLANTED, stranger.event_id, f"an open incident that nobody planted: {stranger.name}"
+            FaultKind.PLANTED, stranger.subject, f"an open incident that nobody planted: {stranger.name}"
         )

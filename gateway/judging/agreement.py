@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from gateway.judging.faults import Fault, FaultKind
 from gateway.judging.story import Found, Story
-from outbox.ids import EventId, NodeId
+from outbox.ids import NodeId
 from outbox.records import DeliveryState
 from spark.rules import IncidentClass
 from spark.summary import Summary
@@ -60,11 +60,9 @@ def _incidents(story: Story, report: Summary) -> Iterator[Fault]:
     for name in sorted({*ours, *told}):
         if ours.get(IncidentClass(name), 0) != told.get(name, 0):
             yield _fault(f"incidents {name}", ours.get(IncidentClass(name), 0), told.get(name, 0))
-    listed = {
-        Found(IncidentClass(line.name), EventId(line.root_id or line.subject)) for line in report.incidents
-    }
+    listed = {Found(IncidentClass(line.name), line.root_id or line.subject) for line in report.incidents}
     if len(report.incidents) == sum(told.values()):
         for missing in sorted(set(story.incidents) - listed):
-            yield _fault(missing.event_id, missing.name, "nothing")
+            yield _fault(missing.subject, missing.name, "nothing")
     for invented in sorted(listed - set(story.incidents)):
-        yield _fault(invented.event_id, "nothing", invented.name)
+        yield _fault(invented.subject, "nothing", invented.name)

@@ -5,11 +5,11 @@ from collections.abc import Container, Iterable, Iterator
 from auth.keyring import Keyring
 from gateway.clock import Clock
 from gateway.home import Home
-from gateway.judging.facts import NodeFacts, Said, said
-from outbox.chain import Verify, check_signature, extend, follow
+from gateway.judging.facts import NodeFacts, Said, debts, ledger, said
+from outbox.chain import Head, Verify, check_signature, extend, follow, genesis
 from outbox.delivery import settled
 from outbox.errors import CallerError, PeerError
-from outbox.ids import EventId
+from outbox.ids import EventId, epoch_ordinal
 from outbox.kinds import Kind
 from outbox.limits import PAGE_BYTES_MAX, PAGE_ENTRIES_MAX
 from outbox.reader import JournalReader
@@ -25,14 +25,16 @@ def read_node(home: Home, clock: Clock, events: Iterable[EventId] = ()) -> NodeF
     verify = Keyring(home.keys).node_key(clock.entropy).public.verify
     reader = JournalReader.open(home.journal)
     try:
-        outbox, broken = _outbox(reader, verify)
+        start = reader.beginning()
+        outbox, broken = _outbox(reader, start, verify)
         rows = [row for event in events for row in reader.ledger(event)]
         return NodeFacts(
             node=reader.identity().node,
+            start=start,
             outbox=outbox,
             broken=broken,
-            received={row.event_id: row for row in rows},
-            deliveries={row.event_id: row for row in reader.deliveries(_STANDING, _ALL)},
+            received=ledger(rows),
+            deliveries=debts(reader.deliveries(_STANDING, _ALL)),
             cursors=reader.cursors(),
             incidents=tuple(reader.incidents(open_only=False)),
             quarantined=len(reader.quarantined()),
@@ -61,17 +63,19 @@ def _deliverable(home: Home) -> Iterator[EventId]:
         reader.close()
 
 
-def _outbox(reader: JournalReader, verify: Verify) -> tuple[tuple[Said, ...], str]:
-    """The verified part of an outbox, and why it is not all of it."""
-    identity, head = reader.identity(), reader.genesis()
+def _outbox(reader: JournalReader, start: Head, verify: Verify) -> tuple[tuple[Said, ...], str]:
+    """The verified part of an outbox from there on, over all its epochs, and why it is not all of it."""
+    identity, head = reader.identity(), start
     entries: list[Said] = []
     try:
         while (page := reader.read(head, PAGE_ENTRIES_MAX, PAGE_BYTES_MAX)) is not None:
             check_signature(page.checkpoint, identity.mesh, identity.node, verify)
+            if epoch_ordinal(page.epoch) > epoch_ordinal(head.epoch):
+                head = genesis(identity.mesh, identity.node, page.epoch)
             reached = follow(head, page)
             for entry in page.entries:
                 head = extend(head, (entry,))
-                entries.append(said(entry, head.hash))
+                entries.append(said(entry, head))
             head = reached
     except (PeerError, CallerError) as error:
         return tuple(entries), str(error)

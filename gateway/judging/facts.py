@@ -1,18 +1,37 @@
 """What one journal says, as plain records for the verdict. No disk: ``gateway.judging.evidence`` reads it."""
 
+from collections.abc import Iterable
+from typing import NamedTuple
+
 import msgspec
 
 from outbox.chain import Entry, Head
 from outbox.envelope import Ack, decode_event, decode_header, decode_payload
-from outbox.ids import AgentId, EventId, NodeId, Seq
+from outbox.ids import AgentId, Epoch, EventId, NodeId, Seq, epoch_ordinal
 from outbox.kinds import AckStatus, Kind, Outcome
 from outbox.records import Delivery, Incident, Received
 from outbox.timestamps import parse_rfc3339
 
 
+class Turn(NamedTuple):
+    """Of whom a ledger row speaks: what one agent did about one event of one node."""
+
+    source: NodeId
+    event: EventId
+    agent: AgentId
+
+
+class Debt(NamedTuple):
+    """Of what a delivery row speaks: one event that was routed to one node; None is nowhere yet."""
+
+    event: EventId
+    node: NodeId | None
+
+
 class Said(msgspec.Struct, frozen=True, kw_only=True):
     """One entry of an outbox."""
 
+    epoch: Epoch
     seq: Seq
     digest: bytes
     """The chain's hash after it."""
@@ -45,12 +64,14 @@ class NodeFacts(msgspec.Struct, frozen=True, kw_only=True):
     """One journal at one moment."""
 
     node: NodeId
+    start: Head
+    """The place before the first entry that is left: the genesis, or the floor of what was forgotten."""
     outbox: tuple[Said, ...]
-    """In order. What is in here was verified: chain and signatures."""
+    """In order, over all epochs. What is in here was verified: chain and signatures."""
     broken: str = ""
     """Why the chain could not be verified to its end; empty when it could."""
-    received: dict[EventId, Received]
-    deliveries: dict[EventId, Delivery]
+    received: dict[Turn, Received]
+    deliveries: dict[Debt, Delivery]
     cursors: dict[NodeId, Head]
     incidents: tuple[Incident, ...]
     quarantined: int = 0
@@ -58,16 +79,47 @@ class NodeFacts(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def seq(self) -> Seq:
         """How far its outbox goes."""
-        return self.outbox[-1].seq if self.outbox else Seq(0)
+        return self.outbox[-1].seq if self.outbox else self.start.seq
+
+    @property
+    def has_forgotten(self) -> bool:
+        """Whether entries have gone, and with them rows: what is missing may have been there."""
+        return self.start.seq > 0
+
+    def upto(self, head: Head) -> tuple[Said, ...] | None:
+        """What is left of its outbox up to a head; None when that is no place in its history."""
+        if not head.seq or _is_before(head, self.start):
+            return ()
+        if (head.epoch, head.seq, head.hash) == (self.start.epoch, self.start.seq, self.start.hash):
+            return ()
+        for count, entry in enumerate(self.outbox, 1):
+            if (entry.epoch, entry.seq, entry.digest) == (head.epoch, head.seq, head.hash):
+                return self.outbox[:count]
+        return None
 
 
-def said(entry: Entry, digest: bytes) -> Said:
-    """What an entry says. Raises InvalidEvent, TooLarge."""
+def _is_before(head: Head, start: Head) -> bool:
+    return (epoch_ordinal(head.epoch), head.seq) < (epoch_ordinal(start.epoch), start.seq)
+
+
+def ledger(rows: Iterable[Received]) -> dict[Turn, Received]:
+    """Ledger rows by what they speak of."""
+    return {Turn(row.source, row.event_id, row.to_agent): row for row in rows}
+
+
+def debts(rows: Iterable[Delivery]) -> dict[Debt, Delivery]:
+    """Delivery rows by what they speak of."""
+    return {Debt(row.event_id, row.node): row for row in rows}
+
+
+def said(entry: Entry, at: Head) -> Said:
+    """What an entry says; ``at`` is the chain after it. Raises InvalidEvent, TooLarge."""
     header, event = decode_header(entry.header), decode_event(entry.body)
     ack = decode_payload(event, Ack) if event.kind == Kind.ACK else None
     return Said(
+        epoch=at.epoch,
         seq=entry.seq,
-        digest=digest,
+        digest=at.hash,
         event_id=event.event_id,
         kind=event.kind,
         attempt=event.trace.attempt,

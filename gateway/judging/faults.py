@@ -36,6 +36,8 @@ class FaultKind(StrEnum):
     """Lines that were not said, or messages still on their way, when the time for all of it was over."""
     PLANTED = "planted"
     """Planted trouble that did not come to its end, or an incident that nobody planted."""
+    CLOCK = "clock"
+    """Two clocks that disagree although nobody has set them so."""
     REPORT = "report"
     """The Spark report tells another story than the journals (I9)."""
 

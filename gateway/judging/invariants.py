@@ -3,30 +3,36 @@
 I1: what a sender was told is in its outbox, in order, once per attempt. I2: each ``accepted`` has its row.
 I3: one engagement per event and node, repeated only while unacknowledged. I5: cursors pass nothing that was
 not handled, and do not go back. Nothing here asks the code that ran; only what it left behind.
+
+Whoever keeps its outbox bounded forgets entries, and others the rows that belong to them: of what may have
+been forgotten nothing is said here.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 
 from gateway.judging.facts import NodeFacts, Said
 from gateway.judging.faults import Fault, FaultKind
+from gateway.judging.turns import Taken, taken
 from gateway.judging.witness import Account
-from outbox.ids import EventId, NodeId
+from outbox.chain import Head
+from outbox.ids import AgentId, EventId, NodeId
 from outbox.kinds import RULES, Kind, Outcome, known_kind
-from outbox.records import TurnState
+from outbox.records import Received, Share
 
 Mesh = Mapping[NodeId, NodeFacts]
 
 
 def check_all(mesh: Mesh, account: Account) -> Iterator[Fault]:
     """Everything below that holds of every run, whatever it was about."""
+    forgetful = {node for node, facts in mesh.items() if facts.has_forgotten}
     yield from check_promises(mesh, account)
     for facts in mesh.values():
         yield from check_outbox(facts)
         yield from check_quarantine(facts)
-        yield from check_accepted(facts)
+        yield from check_accepted(facts, forgetful)
         yield from check_said_once(facts)
-        yield from check_turns(facts)
+        yield from check_turns(facts, forgetful)
     yield from check_engagements(mesh, account)
     yield from check_sightings(mesh, account)
     yield from check_cursors(mesh)
@@ -36,7 +42,7 @@ def check_promises(mesh: Mesh, account: Account) -> Iterator[Fault]:
     """I1: every event that a sender was told of is in its node's outbox."""
     appended = {node: {entry.event_id for entry in facts.outbox} for node, facts in mesh.items()}
     for promise in account.promises:
-        if promise.event_id not in appended[promise.node]:
+        if promise.event_id not in appended[promise.node] and not mesh[promise.node].has_forgotten:
             where = f"{promise.key}: told appended at {promise.node}"
             yield Fault(FaultKind.NOT_IN_OUTBOX, promise.event_id, where)
 
@@ -45,10 +51,13 @@ def check_outbox(facts: NodeFacts) -> Iterator[Fault]:
     """I1: the chain verifies, without holes, and no attempt stands in it twice."""
     if facts.broken:
         yield Fault(FaultKind.OUTBOX, facts.node, facts.broken)
-    for due, entry in enumerate(facts.outbox, 1):
+    epoch, seq = facts.start.epoch, facts.start.seq
+    for entry in facts.outbox:
+        epoch, due = entry.epoch, (seq if entry.epoch == epoch else 0) + 1
         if entry.seq != due:
             yield Fault(FaultKind.OUTBOX, facts.node, f"entry {entry.seq} stands where {due} belongs")
             break
+        seq = entry.seq
     attempts = Counter((entry.event_id, entry.attempt) for entry in facts.outbox)
     for (event, attempt), times in attempts.items():
         if times > 1:
@@ -61,49 +70,55 @@ def check_quarantine(facts: NodeFacts) -> Iterator[Fault]:
         yield Fault(FaultKind.OUTBOX, facts.node, f"{facts.quarantined} entries are in quarantine")
 
 
-def check_accepted(facts: NodeFacts) -> Iterator[Fault]:
+def check_accepted(facts: NodeFacts, forgetful: Set[NodeId] = frozenset()) -> Iterator[Fault]:
     """I2: each ``accepted`` of this node has an inbox row in the same journal, not younger than the ACK."""
+    rows = taken(facts)
     for entry in facts.outbox:
-        if not entry.accepts or entry.corr_id is None:
+        if not entry.accepts or entry.corr_id is None or not forgetful.isdisjoint(entry.to):
             continue
-        row = facts.received.get(entry.corr_id)
-        if row is None:
+        there = _about(rows, entry)
+        if there is None:
             yield Fault(FaultKind.ACCEPTED_WITHOUT_ROW, entry.corr_id, f"said by {facts.node}/{entry.seq}")
-        elif row.accepted_at_ms > entry.at_ms:
-            late = row.accepted_at_ms - entry.at_ms
+        elif there.accepted_at_ms > entry.at_ms:
+            late = there.accepted_at_ms - entry.at_ms
             yield Fault(FaultKind.ACCEPTED_WITHOUT_ROW, entry.corr_id, f"its row is {late} ms younger")
 
 
 def check_said_once(facts: NodeFacts) -> Iterator[Fault]:
     """I3: whatever is asked again, ``accepted`` of an event is one ACK, and so is its end."""
-    said: dict[tuple[EventId, bool], set[EventId]] = {}
+    said: dict[tuple[tuple[NodeId, ...], EventId, bool], set[EventId]] = {}
     for entry in facts.outbox:
         if entry.corr_id is not None and (entry.accepts or entry.ends):
-            said.setdefault((entry.corr_id, entry.ends), set()).add(entry.event_id)
-    for (event, ends), acks in said.items():
+            said.setdefault((entry.to, entry.corr_id, entry.ends), set()).add(entry.event_id)
+    for (_, event, ends), acks in said.items():
         if len(acks) > 1:
             what = "ended" if ends else "accepted"
             yield Fault(FaultKind.TURN, event, f"{facts.node} {what} it in {len(acks)} ACKs")
 
 
-def check_turns(facts: NodeFacts) -> Iterator[Fault]:
-    """I3: a terminal ACK for each finished turn, and it says what the ledger says."""
-    ends: dict[EventId, list[Said]] = {}
+def check_turns(facts: NodeFacts, forgetful: Set[NodeId] = frozenset()) -> Iterator[Fault]:
+    """I3: a terminal ACK for each finished turn, and it says what the ledger says.
+
+    It speaks for all agents of the node that the event came for.
+    """
+    rows = taken(facts)
+    ended = set()
     for entry in facts.outbox:
-        if entry.ends and entry.corr_id is not None:
-            ends.setdefault(entry.corr_id, []).append(entry)
-    for event, acks in ends.items():
-        row = facts.received.get(event)
-        if row is None or row.state is not TurnState.DONE:
-            state = "no row" if row is None else f"a row that is {row.state}"
-            yield Fault(FaultKind.TURN, event, f"{facts.node} said processed and has {state}")
-        elif (acks[0].outcome, acks[0].deliveries) != (row.outcome, row.delivery_count):
-            yield Fault(FaultKind.TURN, event, f"ACK and ledger of {facts.node} disagree")
-    for row in facts.received.values():
-        kind = known_kind(row.kind)
-        owed = row.state is TurnState.DONE and kind is not None and RULES[kind].processed
-        if owed and row.outcome is not Outcome.REFUSED and row.event_id not in ends:
-            yield Fault(FaultKind.TURN, row.event_id, f"done at {facts.node} without a terminal ACK")
+        if not entry.ends or entry.corr_id is None:
+            continue
+        ended |= {(source, entry.corr_id) for source in entry.to}
+        there = _about(rows, entry)
+        if there is None or not there.done:
+            if there is not None or forgetful.isdisjoint(entry.to):
+                state = "no row" if there is None else "a row that is open"
+                yield Fault(FaultKind.TURN, entry.corr_id, f"{facts.node} said processed and has {state}")
+        elif (entry.outcome, entry.deliveries) != (there.outcome, there.deliveries):
+            yield Fault(FaultKind.TURN, entry.corr_id, f"ACK and ledger of {facts.node} disagree")
+    for key, there in rows.items():
+        kind = known_kind(there.kind)
+        owed = there.done and there.owed and kind is not None and RULES[kind].processed
+        if owed and there.outcome is not Outcome.REFUSED and key not in ended and not facts.has_forgotten:
+            yield Fault(FaultKind.TURN, key[1], f"done at {facts.node} without a terminal ACK")
 
 
 def check_engagements(mesh: Mesh, account: Account) -> Iterator[Fault]:
@@ -114,22 +129,27 @@ def check_engagements(mesh: Mesh, account: Account) -> Iterator[Fault]:
         if end is not None and turn.order > end:
             detail = f"handed to {turn.agent} again (delivery {turn.delivery_count}) after its ACK"
             yield Fault(FaultKind.ENGAGED_TWICE, turn.event_id, detail)
-    engaged: dict[EventId, set[NodeId]] = {}
+    seen = {(turn.node, turn.agent, turn.event_id) for turn in account.sightings}
+    engaged: dict[tuple[NodeId, EventId], set[NodeId]] = {}
     for node, facts in mesh.items():
-        for row in facts.received.values():
-            if row.engaged_at_ms is not None:
-                engaged.setdefault(row.event_id, set()).add(node)
-    for turn in account.sightings:
-        engaged.setdefault(turn.event_id, set()).add(turn.node)
-    for event, nodes in engaged.items():
+        for key, row in facts.received.items():
+            if row.share is not Share.SOLE:
+                continue  # it is for the agents of several nodes
+            if row.engaged_at_ms is not None or (node, key.agent, key.event) in seen:
+                engaged.setdefault((key.source, key.event), set()).add(node)
+    for (_, event), nodes in engaged.items():
         if len(nodes) > 1:
             yield Fault(FaultKind.ENGAGED_TWICE, event, f"engaged on {' and '.join(sorted(nodes))}")
 
 
 def check_sightings(mesh: Mesh, account: Account) -> Iterator[Fault]:
     """I3: every hand-over that an agent saw was written down before it."""
+    rows = {node: _by_agent(facts) for node, facts in mesh.items()}
+    forgetful = any(facts.has_forgotten for facts in mesh.values())
     for turn in account.sightings:
-        row = mesh[turn.node].received.get(turn.event_id)
+        row = rows[turn.node].get((turn.event_id, turn.agent))
+        if row is None and forgetful:
+            continue
         if row is None or row.engaged_at_ms is None or row.delivery_count < turn.delivery_count:
             detail = f"{turn.agent} saw delivery {turn.delivery_count}, the ledger of {turn.node} did not"
             yield Fault(FaultKind.TURN, turn.event_id, detail)
@@ -138,34 +158,35 @@ def check_sightings(mesh: Mesh, account: Account) -> Iterator[Fault]:
 def check_cursors(mesh: Mesh) -> Iterator[Fault]:
     """I5: behind each cursor is the other node's history, and everything in it that was owed is handled."""
     for node, facts in mesh.items():
-        answered = {entry.corr_id for entry in facts.outbox if entry.status is not None}
+        handled = set(taken(facts))
+        for entry in facts.outbox:
+            if entry.status is not None and entry.corr_id is not None:
+                handled |= {(source, entry.corr_id) for source in entry.to}
         for source, head in facts.cursors.items():
             if source not in mesh:
                 continue
-            theirs = mesh[source].outbox
-            if head.seq > len(theirs) or (head.seq and theirs[head.seq - 1].digest != head.hash):
+            passed = mesh[source].upto(head)
+            if passed is None:
                 yield Fault(FaultKind.CURSOR, f"{node} of {source}", f"{head.seq} is no place in its outbox")
                 continue
-            for entry in theirs[: head.seq]:
-                if (
-                    _owed(entry, node)
-                    and entry.event_id not in facts.received
-                    and entry.event_id not in answered
-                ):
+            for entry in passed:
+                if _owed(entry, node) and (source, entry.event_id) not in handled:
                     detail = f"{node} passed {source}/{entry.seq} and did nothing"
                     yield Fault(FaultKind.CURSOR, entry.event_id, detail)
 
 
 def check_survival(before: NodeFacts, after: NodeFacts) -> Iterator[Fault]:
     """What a killed gateway had on disk is all there later: entries, rows, cursors."""
-    if [entry.digest for entry in before.outbox] != [entry.digest for entry in after.outbox[: before.seq]]:
+    head = Head(before.outbox[-1].epoch, before.seq, before.outbox[-1].digest) if before.outbox else None
+    if head is not None and after.upto(head) is None:
         yield Fault(
             FaultKind.FORGOTTEN, before.node, f"its first {before.seq} entries are not what they were"
         )
-    for event in before.received.keys() - after.received.keys():
-        yield Fault(FaultKind.FORGOTTEN, event, f"its inbox row at {before.node} is gone")
-    for event in before.deliveries.keys() - after.deliveries.keys():
-        yield Fault(FaultKind.FORGOTTEN, event, f"its delivery row at {before.node} is gone")
+    if not after.has_forgotten:
+        for turn in before.received.keys() - after.received.keys():
+            yield Fault(FaultKind.FORGOTTEN, turn.event, f"its inbox row at {before.node} is gone")
+        for debt in before.deliveries.keys() - after.deliveries.keys():
+            yield Fault(FaultKind.FORGOTTEN, debt.event, f"its delivery row at {before.node} is gone")
     for source, head in before.cursors.items():
         now = after.cursors.get(source)
         if now is None or (now.epoch, now.seq) < (head.epoch, head.seq):
@@ -174,3 +195,14 @@ def check_survival(before: NodeFacts, after: NodeFacts) -> Iterator[Fault]:
 
 def _owed(entry: Said, node: NodeId) -> bool:
     return entry.kind in {Kind.MESSAGE, Kind.REPLY} and node in entry.to
+
+
+def _about(rows: Mapping[tuple[NodeId, EventId], Taken], ack: Said) -> Taken | None:
+    """What the ledger has about the event that an ACK is of; whom it is for tells whose event."""
+    assert ack.corr_id is not None
+    return next((rows[source, ack.corr_id] for source in ack.to if (source, ack.corr_id) in rows), None)
+
+
+def _by_agent(facts: NodeFacts) -> dict[tuple[EventId, AgentId], Received]:
+    """Agents are told no source."""
+    return {(turn.event, turn.agent): row for turn, row in facts.received.items()}

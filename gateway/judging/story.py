@@ -1,14 +1,20 @@
-"""What the journals of a run say that a report on its collected outboxes must say as well."""
+"""What the journals of a run say that a report on its collected outboxes must say as well.
+
+Classes of incidents that no journal of a sound run can show (gaps, forks, unknown kinds, loops …) have no
+part in it: a report that has one differs, and that is a fault.
+"""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from gateway.judging.clocks import skews
 from gateway.judging.invariants import Mesh
 from outbox.ids import EventId, NodeId
-from outbox.kinds import Kind
+from outbox.kinds import Kind, Outcome
 from outbox.records import Delivery, DeliveryState
+from spark.limits import CLOCK_SKEW_MS
 from spark.rules import IncidentClass
 
 
@@ -16,7 +22,8 @@ class Found(msgspec.Struct, frozen=True, order=True):
     """An incident, as the journals have it."""
 
     name: IncidentClass
-    event_id: EventId
+    subject: str
+    """The event; of clocks that disagree the two nodes, as in ``n1>n2``."""
 
 
 class Story(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,19 +42,34 @@ def tell(mesh: Mesh, accept_ms: int, process_ms: int) -> Story:
     ``accept_ms`` was promised from an event's creation to ``accepted``, ``process_ms`` from there to
     ``processed``.
     """
-    rows = (row for facts in mesh.values() for row in facts.deliveries.values())
+    found = {*open_incidents(mesh), *_late(mesh, accept_ms, process_ms), *_clocks(mesh)}
     return Story(
-        states=dict(Counter((row.kind, fate(row)) for row in rows)),
-        incidents=tuple(sorted({*open_incidents(mesh), *_late(mesh, accept_ms, process_ms)})),
+        states=dict(Counter((rows[0].kind, fate(rows)) for rows in obligations(mesh).values())),
+        incidents=tuple(sorted({*found, *_late_answers(mesh)})),
         entries={node: facts.seq for node, facts in mesh.items()},
     )
 
 
-def fate(row: Delivery) -> DeliveryState:
+def obligations(mesh: Mesh) -> dict[EventId, list[Delivery]]:
+    """The delivery rows of each event: one for each node that it was routed to."""
+    found: dict[EventId, list[Delivery]] = {}
+    for facts in mesh.values():
+        for row in facts.deliveries.values():
+            found.setdefault(row.event_id, []).append(row)
+    return found
+
+
+_FURTHEST = tuple(DeliveryState)
+"""In the order of their table: each is further than those before it, and a dead letter is the end."""
+
+
+def fate(rows: Iterable[Delivery]) -> DeliveryState:
     """The furthest that an event came; a reply that followed its ACK is not in the delivery's state."""
-    if row.state is DeliveryState.DEAD_LETTER:
-        return row.state
-    if row.replied_at_ms is not None:
+    return max((_fate(row) for row in rows), key=_FURTHEST.index)
+
+
+def _fate(row: Delivery) -> DeliveryState:
+    if row.state is not DeliveryState.DEAD_LETTER and row.replied_at_ms is not None:
         return DeliveryState.REPLIED
     return row.state
 
@@ -57,7 +79,7 @@ def open_incidents(mesh: Mesh) -> Iterator[Found]:
     for facts in mesh.values():
         for incident in facts.incidents:
             if incident.closed_at_ms is None and incident.kind in set(IncidentClass):
-                yield Found(IncidentClass(incident.kind), EventId(incident.subject))
+                yield Found(IncidentClass(incident.kind), incident.subject.partition("@")[0])
 
 
 def _late(mesh: Mesh, accept_ms: int, process_ms: int) -> Iterator[Found]:
@@ -71,7 +93,7 @@ def _late(mesh: Mesh, accept_ms: int, process_ms: int) -> Iterator[Found]:
             accepted[entry.corr_id] = min(entry.at_ms, accepted.get(entry.corr_id, entry.at_ms))
         elif entry.ends or entry.kind == Kind.REPLY:
             done[entry.corr_id] = min(entry.at_ms, done.get(entry.corr_id, entry.at_ms))
-    rows = {event: row for facts in mesh.values() for event, row in facts.deliveries.items()}
+    rows = {event: rows[0] for event, rows in obligations(mesh).items()}
     for event, at_ms in accepted.items():
         if event in rows and at_ms > rows[event].created_at_ms + accept_ms:
             yield Found(IncidentClass.LATE_ACK, event)
@@ -81,3 +103,22 @@ def _late(mesh: Mesh, accept_ms: int, process_ms: int) -> Iterator[Found]:
             continue
         if event in accepted and at_ms > accepted[event] + process_ms:
             yield Found(IncidentClass.ACCEPTED_NOT_PROCESSED, event)
+
+
+def _late_answers(mesh: Mesh) -> Iterator[Found]:
+    """What was given up here and done there."""
+    done = {
+        entry.corr_id
+        for facts in mesh.values()
+        for entry in facts.outbox
+        if entry.kind == Kind.REPLY or (entry.ends and entry.outcome is Outcome.OK)
+    }
+    for event, rows in obligations(mesh).items():
+        if fate(rows) is DeliveryState.DEAD_LETTER and event in done:
+            yield Found(IncidentClass.ANSWERED_AFTER_DEAD_LETTER, event)
+
+
+def _clocks(mesh: Mesh) -> Iterator[Found]:
+    for (source, target), least_ms in skews(mesh).items():
+        if least_ms < -CLOCK_SKEW_MS:
+            yield Found(IncidentClass.CLOCK_SKEW, f"{source}>{target}")

@@ -1,8 +1,11 @@
 """What the harness itself saw of a run, beside what agents saw and journals say."""
 
+from collections.abc import Mapping
+
 import msgspec
 
 from gateway.harness.real.faultclass import FaultClass
+from gateway.judging.clocks import Wrong
 from gateway.judging.facts import NodeFacts
 from gateway.judging.lives import Life
 from gateway.judging.witness import Account
@@ -34,6 +37,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     account: Account
     marks: tuple[Mark, ...] = ()
     ends: tuple[End, ...] = ()
+    clocks: Mapping[NodeId, Wrong] = msgspec.field(default_factory=dict)
+    """How wrong clocks were set, for those that were."""
     lives: tuple[Life, ...] = ()
     """Of all gateways, one after the other."""
     complaints: tuple[tuple[NodeId, str], ...] = ()

@@ -8,6 +8,7 @@ import msgspec
 from gateway.harness.real.faultclass import FaultClass
 from gateway.harness.real.injection import Injection
 from gateway.harness.real.notes import Case
+from gateway.judging.clocks import Wrong
 from gateway.judging.counts import Counts, count
 from gateway.judging.facts import NodeFacts
 from gateway.judging.faults import Fault
@@ -67,6 +68,16 @@ def ends_of(case: Case) -> dict[str, int]:
 def counts_of(case: Case, faults: tuple[Fault, ...]) -> Counts:
     """How the messages fared."""
     return count(_rows(case.mesh), case.account, faults)
+
+
+def clocks_of(injections: Iterable[Injection]) -> dict[NodeId, Wrong]:
+    """How wrong each clock was set that was."""
+    found: dict[NodeId, Wrong] = {}
+    for one in injections:
+        if one.fault is FaultClass.CLOCK:
+            before, off_ms = found.get(one.targets[0], Wrong()), one.amount * 1000
+            found[one.targets[0]] = Wrong(max(before.ahead_ms, off_ms), max(before.behind_ms, -off_ms))
+    return found
 
 
 def times_of(case: Case, injections: Iterable[Injection]) -> Times:

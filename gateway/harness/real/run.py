@@ -23,7 +23,7 @@ from gateway.harness.real.network import Network
 from gateway.harness.real.notes import Case
 from gateway.harness.real.options import Options
 from gateway.harness.real.page import page
-from gateway.harness.real.result import Result, counts_of, ends_of, injected_of, times_of
+from gateway.harness.real.result import Result, clocks_of, counts_of, ends_of, injected_of, times_of
 from gateway.harness.real.schedule import schedule
 from gateway.harness.real.screen import show, show_json
 from gateway.harness.real.site import Site
@@ -120,6 +120,7 @@ class Harness:
             account=self._witness.account(),
             marks=tuple(mark for station in site.stations.values() for mark in station.marks),
             ends=tuple(end for station in site.stations.values() for end in station.ends),
+            clocks=clocks_of(self._injected),
             lives=tuple(life for station in site.stations.values() for life in station.lives),
             complaints=tuple(site.complaints()),
             readmitted=readmitted,

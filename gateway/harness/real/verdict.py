@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from gateway.harness.real.limits import BRIEF, LEASE_MS
 from gateway.harness.real.notes import Case, Mark
+from gateway.judging.clocks import check_clocks
 from gateway.judging.endings import check_agreement, check_settlements
 from gateway.judging.facts import NodeFacts
 from gateway.judging.faults import Fault, FaultKind
@@ -23,6 +24,7 @@ def judge(case: Case) -> tuple[Fault, ...]:
         *check_all(case.mesh, case.account),
         *check_leases(case.lives, case.account, LEASE_MS),
         *check_settlements(case.mesh, case.account),
+        *check_clocks(case.mesh, case.clocks),
         *_unasked(case),
         *check_agreement(case.mesh, brief),
     )
@@ -30,9 +32,9 @@ def judge(case: Case) -> tuple[Fault, ...]:
 
 def check_mark(mark: Mark, facts: NodeFacts) -> Iterator[Fault]:
     """What a dead gateway had on disk is all there later: its outbox, and how far it had read the others."""
-    seq = mark.head.seq
-    if seq and (seq > facts.seq or facts.outbox[seq - 1].digest != mark.head.hash):
-        yield Fault(FaultKind.FORGOTTEN, mark.node, f"its first {seq} entries are not what they were")
+    if facts.upto(mark.head) is None:
+        what = f"its first {mark.head.seq} entries are not what they were"
+        yield Fault(FaultKind.FORGOTTEN, mark.node, what)
     for source, head in mark.cursors.items():
         now = facts.cursors.get(source)
         if now is None or (now.epoch, now.seq) < (head.epoch, head.seq):

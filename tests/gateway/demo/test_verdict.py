@@ -5,6 +5,7 @@ from msgspec.structs import replace
 
 from gateway.demo.extras import Trouble
 from gateway.demo.verdict import judge
+from gateway.judging.facts import Debt
 from gateway.judging.faults import FaultKind
 from gateway.judging.percentiles import Percentiles
 from gateway.judging.story import Found
@@ -72,14 +73,14 @@ def test_the_states_are_those_a_report_must_count():
 def test_an_open_delivery_without_an_incident_is_lost(state):
     facts = mesh()[VPS]
     open_row = delivery(ASKED, "bo", LAB, state)
-    verdict = judge(with_node(replace(facts, deliveries={**facts.deliveries, ASKED: open_row})))
+    verdict = judge(with_node(replace(facts, deliveries={**facts.deliveries, Debt(ASKED, LAB): open_row})))
     assert [fault.subject for fault in verdict.faults if fault.kind is FaultKind.LOST] == [ASKED]
     assert verdict.counts.lost == 1
 
 
 def test_an_accepted_reply_owes_nothing_more():
     facts = mesh()[LAB]
-    assert facts.deliveries[ANSWER].state is DeliveryState.ACCEPTED
+    assert facts.deliveries[ANSWER, VPS].state is DeliveryState.ACCEPTED
     assert FaultKind.LOST not in kinds(judge(case()))
 
 
@@ -93,7 +94,7 @@ def test_a_closed_incident_explains_nothing():
 def test_planted_trouble_that_ended_well_is_a_fault():
     facts = mesh()[VPS]
     well = delivery(FAILING, "clumsy", MBP, DeliveryState.REPLIED, replied_at_ms=START_MS + 30)
-    verdict = judge(with_node(replace(facts, deliveries={**facts.deliveries, FAILING: well})))
+    verdict = judge(with_node(replace(facts, deliveries={**facts.deliveries, Debt(FAILING, MBP): well})))
     assert [fault.subject for fault in verdict.faults if fault.kind is FaultKind.PLANTED] == [FAILING]
 
 
@@ -118,7 +119,11 @@ def test_a_late_turn_is_an_incident_and_no_fault():
         replace(entry, at_ms=late_ms) if entry.corr_id == ASKED and not entry.accepts else entry
         for entry in facts.outbox
     )
-    verdict = judge(with_node(replace(facts, outbox=outbox)))
+    taken = tuple(
+        replace(entry, at_ms=late_ms) if entry.corr_id == ANSWER else entry for entry in mesh()[VPS].outbox
+    )
+    whole = {**mesh(), LAB: replace(facts, outbox=outbox), VPS: replace(mesh()[VPS], outbox=taken)}
+    verdict = judge(case(mesh=whole))
     assert Found(IncidentClass.ACCEPTED_NOT_PROCESSED, ASKED) in verdict.incidents
     assert verdict.faults == ()
 
@@ -143,6 +148,7 @@ def test_a_play_that_did_not_come_to_its_end_is_a_fault():
 
 def test_what_a_crash_forgot_is_a_fault():
     richer = replace(
-        mesh()[LAB], deliveries={**mesh()[LAB].deliveries, ASKED: delivery(ASKED, "x", VPS, "emitted")}
+        mesh()[LAB],
+        deliveries={**mesh()[LAB].deliveries, Debt(ASKED, VPS): delivery(ASKED, "x", VPS, "emitted")},
     )
     assert kinds(judge(case(killed=(richer,)))) == {FaultKind.FORGOTTEN}

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from gateway.demo.extras import Trouble
 from gateway.demo.verdict import Case
-from gateway.judging.facts import NodeFacts, Said
+from gateway.judging.facts import Debt, NodeFacts, Said, debts, ledger
 from gateway.judging.witness import Promise, Refusal, Witness
 from outbox.chain import Head
 from outbox.ids import AgentId, Epoch, EventId, NodeId, Seq
@@ -20,6 +20,7 @@ from outbox.records import Delivery, DeliveryState, Incident, Received, TurnStat
 
 VPS, MBP, LAB = NodeId("vps"), NodeId("mbp"), NodeId("lab")
 EPOCH = Epoch("000001-000000000000")
+GENESIS = Head(EPOCH, Seq(0), bytes(32))
 START_MS = 1_780_000_000_000
 ACCEPT_MS = 8_000
 PROCESS_MS = 8_000
@@ -42,7 +43,7 @@ class Outbox:
         seq = Seq(len(self.entries) + 1)
         digest = sha256(f"{self.node}/{seq}".encode()).digest()
         said = Said(
-            seq=seq, digest=digest, event_id=event, kind=kind, attempt=1, to=(to,) if to else (),
+            epoch=EPOCH, seq=seq, digest=digest, event_id=event, kind=kind, attempt=1, to=(to,) if to else (),
             at_ms=START_MS + at_ms,
         )  # fmt: skip
         self.entries.append(replace(said, **more))
@@ -119,7 +120,7 @@ def outboxes() -> dict[NodeId, Outbox]:
     return boxes
 
 
-def deliveries() -> dict[EventId, Delivery]:
+def deliveries() -> dict[Debt, Delivery]:
     state, accepted_at_ms = DeliveryState, START_MS + 12
     rows = (
         delivery(
@@ -133,7 +134,7 @@ def deliveries() -> dict[EventId, Delivery]:
         ),
         delivery(OWNERLESS, "departed", None, state.DEAD_LETTER, dead_at_ms=START_MS, error="no_owner"),
     )  # fmt: skip
-    return {row.event_id: row for row in rows}
+    return debts(rows)
 
 
 def incidents() -> tuple[Incident, ...]:
@@ -162,14 +163,12 @@ def mesh() -> dict[NodeId, NodeFacts]:
         received(UNANSWERED, "hermit", VPS, TurnState.QUEUED),
     )
     at_mbp = received(FAILING, "clumsy", VPS, **{**done, "outcome": Outcome.FAILED})
-    rows = {VPS: deliveries(), MBP: {}, LAB: {ANSWER: reply}}
-    inboxes = {
-        VPS: {ANSWER: answer}, MBP: {FAILING: at_mbp}, LAB: {row.event_id: row for row in at_lab},
-    }  # fmt: skip
+    rows = {VPS: deliveries(), MBP: {}, LAB: debts([reply])}
+    inboxes = {VPS: ledger([answer]), MBP: ledger([at_mbp]), LAB: ledger(at_lab)}
     return {
         node: NodeFacts(
-            node=node, outbox=tuple(box.entries), received=inboxes[node], deliveries=rows[node],
-            cursors=cursors(boxes, node), incidents=incidents() if node == VPS else (),
+            node=node, start=GENESIS, outbox=tuple(box.entries), received=inboxes[node],
+            deliveries=rows[node], cursors=cursors(boxes, node), incidents=incidents() if node == VPS else (),
         )
         for node, box in boxes.items()
     }  # fmt: skip

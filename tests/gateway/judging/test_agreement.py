@@ -46,7 +46,7 @@ def summary(**changes):
         latency=(nodes_line("vps", "lab"),),
         buckets=(),
         bucket_ms=1000,
-        incidents=tuple(line(found.name, found.event_id) for found in VERDICT.incidents),
+        incidents=tuple(line(found.name, found.subject) for found in VERDICT.incidents),
     )
     return replace(whole, **changes)
 
@@ -87,10 +87,10 @@ def test_an_incident_that_was_not_found_differs():
     report = summary()
     fewer = summary(classes=report.classes[1:], incidents=report.incidents[1:])
     missing = VERDICT.incidents[0]
-    assert subjects(fewer) == [f"incidents {missing.name}", missing.event_id]
+    assert subjects(fewer) == [f"incidents {missing.name}", missing.subject]
 
 
 def test_an_invented_incident_differs_even_if_the_counts_agree():
     report = summary()
     swapped = (line(report.incidents[0].name, ASKED), *report.incidents[1:])
-    assert subjects(summary(incidents=swapped)) == [VERDICT.incidents[0].event_id, ASKED]
+    assert subjects(summary(incidents=swapped)) == [VERDICT.incidents[0].subject, ASKED]

@@ -3,6 +3,7 @@
 from msgspec.structs import replace
 
 from gateway.judging.endings import check_agreement, check_settlements
+from gateway.judging.facts import debts, ledger
 from gateway.judging.faults import FaultKind
 from outbox.ids import AgentId
 from outbox.kinds import Outcome
@@ -13,8 +14,8 @@ from tests.gateway.judging.stories import ASKED, FAILING, LAB, MBP, OWNERLESS, U
 def agreed():
     """The story in which the two sides of the failure name the same reason."""
     facts = mesh()
-    row = replace(facts[MBP].received[FAILING], error="no")
-    return {**facts, MBP: replace(facts[MBP], received={FAILING: row})}
+    row = replace(facts[MBP].received[VPS, FAILING, "clumsy"], error="no")
+    return {**facts, MBP: replace(facts[MBP], received=ledger([row]))}
 
 
 def found(faults):
@@ -30,15 +31,15 @@ def test_what_waits_and_what_is_dead_has_no_good_end():
 def test_what_was_meant_to_expire_may():
     facts = agreed()
     rows = facts[VPS].deliveries
-    dead = replace(rows[OWNERLESS], state=DeliveryState.DEAD_LETTER, error="expired")
-    facts[VPS] = replace(facts[VPS], deliveries={**rows, OWNERLESS: dead})
+    dead = replace(rows[OWNERLESS, None], state=DeliveryState.DEAD_LETTER, error="expired")
+    facts[VPS] = replace(facts[VPS], deliveries={**rows, **debts([dead])})
     assert found(check_agreement(facts, {OWNERLESS})) == [(FaultKind.LOST, UNANSWERED)]
 
 
 def test_two_stories_of_one_end_are_found():
     facts = agreed()
-    row = replace(facts[MBP].received[FAILING], outcome=Outcome.OK)
-    facts[MBP] = replace(facts[MBP], received={FAILING: row})
+    row = replace(facts[MBP].received[VPS, FAILING, "clumsy"], outcome=Outcome.OK)
+    facts[MBP] = replace(facts[MBP], received=ledger([row]))
     assert (FaultKind.TURN, FAILING) in found(check_agreement(facts))
     facts[MBP] = replace(facts[MBP], received={})
     assert (FaultKind.LOST, FAILING) in found(check_agreement(facts))

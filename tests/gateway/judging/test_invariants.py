@@ -3,6 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
+from gateway.judging.facts import ledger
 from gateway.judging.faults import FaultKind
 from gateway.judging.invariants import (
     check_accepted,
@@ -17,7 +18,7 @@ from gateway.judging.invariants import (
 )
 from outbox.chain import Head
 from outbox.kinds import Outcome
-from outbox.records import TurnState
+from outbox.records import Share, TurnState
 from tests.gateway.judging.stories import (
     ANSWER,
     ASKED,
@@ -78,7 +79,7 @@ def test_a_chain_that_does_not_verify_is_a_fault():
 
 def test_accepted_without_a_row_is_a_fault():
     facts = mesh()[LAB]
-    rows = {event: row for event, row in facts.received.items() if event != UNANSWERED}
+    rows = {turn: row for turn, row in facts.received.items() if turn.event != UNANSWERED}
     assert found(check_accepted(replace(facts, received=rows))) == [
         (FaultKind.ACCEPTED_WITHOUT_ROW, UNANSWERED)
     ]
@@ -86,8 +87,8 @@ def test_accepted_without_a_row_is_a_fault():
 
 def test_a_row_that_is_younger_than_its_ack_is_a_fault():
     facts = mesh()[LAB]
-    late = replace(facts.received[ASKED], accepted_at_ms=START_MS + 11)
-    faults = check_accepted(replace(facts, received={**facts.received, ASKED: late}))
+    late = replace(facts.received[VPS, ASKED, "bo"], accepted_at_ms=START_MS + 11)
+    faults = check_accepted(replace(facts, received={**facts.received, **ledger([late])}))
     assert found(faults) == [(FaultKind.ACCEPTED_WITHOUT_ROW, ASKED)]
 
 
@@ -98,8 +99,8 @@ def test_a_turn_that_is_done_without_a_terminal_ack_is_a_fault():
 
 def test_a_terminal_ack_of_an_open_turn_is_a_fault():
     facts = mesh()[LAB]
-    reopened = replace(facts.received[ASKED], state=TurnState.LEASED)
-    faults = check_turns(replace(facts, received={**facts.received, ASKED: reopened}))
+    reopened = replace(facts.received[VPS, ASKED, "bo"], state=TurnState.LEASED)
+    faults = check_turns(replace(facts, received={**facts.received, **ledger([reopened])}))
     assert found(faults) == [(FaultKind.TURN, ASKED)]
 
 
@@ -115,8 +116,8 @@ def test_two_acks_that_say_one_thing_are_a_fault_and_a_repeated_one_is_not(which
 
 def test_an_ack_that_contradicts_its_ledger_is_a_fault():
     facts = mesh()[MBP]
-    better = replace(facts.received[FAILING], outcome=Outcome.OK)
-    assert found(check_turns(replace(facts, received={FAILING: better}))) == [(FaultKind.TURN, FAILING)]
+    better = replace(facts.received[VPS, FAILING, "clumsy"], outcome=Outcome.OK)
+    assert found(check_turns(replace(facts, received=ledger([better])))) == [(FaultKind.TURN, FAILING)]
 
 
 def test_a_turn_that_comes_back_after_its_ack_is_engaged_twice():
@@ -136,7 +137,7 @@ def test_a_turn_that_comes_back_unacknowledged_is_fine():
 def test_an_event_that_two_nodes_engaged_is_a_fault():
     good = mesh()
     twin = received(ASKED, "bo", VPS, TurnState.DONE, engaged_at_ms=START_MS, outcome=Outcome.OK)
-    twice = {**good, MBP: replace(good[MBP], received={**good[MBP].received, ASKED: twin})}
+    twice = {**good, MBP: replace(good[MBP], received={**good[MBP].received, **ledger([twin])})}
     assert found(check_engagements(twice, witness().account())) == [(FaultKind.ENGAGED_TWICE, ASKED)]
 
 
@@ -173,3 +174,60 @@ def test_a_cursor_that_went_back_is_a_fault():
     before = mesh()[LAB]
     back = replace(before, cursors={**before.cursors, VPS: Head(EPOCH, 1, b"")})
     assert found(check_survival(before, back)) == [(FaultKind.CURSOR, "lab of vps")]
+
+
+def forgotten(facts, upto):
+    """The journal after retention has let go of the first entries."""
+    floor = facts.outbox[upto - 1]
+    return replace(facts, start=Head(floor.epoch, floor.seq, floor.digest), outbox=facts.outbox[upto:])
+
+
+def test_a_floor_is_no_hole_and_what_went_with_it_is_no_fault():
+    good, seen = mesh(), witness().account()
+    vps = replace(forgotten(good[VPS], 2), deliveries={})
+    pruned = {**good, VPS: vps, LAB: replace(good[LAB], received={})}
+    assert not found(check_outbox(vps))
+    assert not found(check_promises(pruned, seen))
+    assert not found(check_accepted(pruned[LAB], {VPS}))
+    assert not found(check_turns(pruned[LAB], {VPS}))
+    assert not found(check_sightings(pruned, seen))
+    assert not found(check_survival(good[VPS], vps))
+    cursors = {fault.subject for fault in check_cursors(pruned)}
+    assert cursors == set()
+
+
+def test_a_hole_after_a_floor_is_a_hole():
+    facts = forgotten(mesh()[VPS], 2)
+    assert found(check_outbox(replace(facts, outbox=facts.outbox[1:]))) == [(FaultKind.OUTBOX, VPS)]
+
+
+def test_an_epoch_begins_at_one():
+    facts = mesh()[LAB]
+    later = replace(facts.outbox[0], epoch="000002-000000000000", attempt=2)
+    assert not found(check_outbox(replace(facts, outbox=(*facts.outbox, later))))
+    late = replace(later, seq=2)
+    assert found(check_outbox(replace(facts, outbox=(*facts.outbox, late)))) == [(FaultKind.OUTBOX, LAB)]
+
+
+def test_an_id_that_another_node_uses_too_is_another_event():
+    good = mesh()
+    stolen = received(ASKED, "clumsy", MBP, TurnState.DONE, engaged_at_ms=START_MS, outcome=Outcome.OK)
+    both = {**good, MBP: replace(good[MBP], received={**good[MBP].received, **ledger([stolen])})}
+    assert not found(check_engagements(both, witness().account()))
+    accepted = replace(good[LAB].outbox[0], to=(MBP,), seq=5)
+    facts = replace(good[LAB], outbox=(*good[LAB].outbox, accepted))
+    assert found(check_accepted(facts)) == [(FaultKind.ACCEPTED_WITHOUT_ROW, ASKED)]
+
+
+def test_agents_of_several_nodes_may_all_have_a_broadcast():
+    good = mesh()
+    rows = {
+        node: replace(
+            good[node],
+            received=ledger(
+                [received(ASKED, who, VPS, TurnState.DONE, engaged_at_ms=START_MS, share=Share.EVERYONE)]
+            ),
+        )
+        for node, who in ((LAB, "bo"), (MBP, "clumsy"))
+    }
+    assert not found(check_engagements({**good, **rows}, witness().account()))

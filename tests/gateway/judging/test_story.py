@@ -2,6 +2,7 @@
 
 from msgspec.structs import replace
 
+from gateway.judging.facts import Debt
 from gateway.judging.story import Found, fate, tell
 from outbox.records import DeliveryState
 from spark.rules import IncidentClass
@@ -13,6 +14,7 @@ from tests.gateway.judging.stories import (
     MBP,
     OWNERLESS,
     PROCESS_MS,
+    START_MS,
     UNANSWERED,
     VPS,
     mesh,
@@ -42,19 +44,45 @@ def test_what_was_done_too_late_is_told_and_what_is_closed_is_not():
 
 
 def test_a_reply_is_further_than_an_ack_and_a_dead_letter_is_the_end():
-    row = mesh()[VPS].deliveries[ASKED]
-    assert fate(replace(row, state=DeliveryState.PROCESSED)) is DeliveryState.REPLIED
-    assert fate(replace(row, state=DeliveryState.DEAD_LETTER)) is DeliveryState.DEAD_LETTER
-    assert fate(replace(row, state=DeliveryState.PROCESSED, replied_at_ms=None)) is DeliveryState.PROCESSED
+    row = mesh()[VPS].deliveries[ASKED, LAB]
+    assert fate([replace(row, state=DeliveryState.PROCESSED)]) is DeliveryState.REPLIED
+    assert fate([replace(row, state=DeliveryState.DEAD_LETTER)]) is DeliveryState.DEAD_LETTER
+    assert fate([replace(row, state=DeliveryState.PROCESSED, replied_at_ms=None)]) is DeliveryState.PROCESSED
 
 
 def test_what_was_accepted_too_late_is_told():
     took = {
-        entry.corr_id: entry.at_ms - mesh()[VPS].deliveries[entry.corr_id].created_at_ms
+        entry.corr_id: entry.at_ms - START_MS
         for facts in mesh().values()
         for entry in facts.outbox
-        if entry.accepts and entry.corr_id in mesh()[VPS].deliveries
+        if entry.accepts
     }
     late = Found(IncidentClass.LATE_ACK, ASKED)
     assert late in tell(mesh(), took[ASKED] - 1, PROCESS_MS).incidents
     assert late not in tell(mesh(), took[ASKED], PROCESS_MS).incidents
+
+
+def test_clocks_that_disagree_are_told_by_their_pair():
+    facts = mesh()[LAB]
+    behind = tuple(replace(entry, at_ms=entry.at_ms - 1_011) for entry in facts.outbox)
+    skewed = Found(IncidentClass.CLOCK_SKEW, "vps>lab")
+    assert skewed in tell({**mesh(), LAB: replace(facts, outbox=behind)}, ACCEPT_MS, PROCESS_MS).incidents
+    near = tuple(replace(entry, at_ms=entry.at_ms - 1_010) for entry in facts.outbox)
+    assert skewed not in tell({**mesh(), LAB: replace(facts, outbox=near)}, ACCEPT_MS, PROCESS_MS).incidents
+
+
+def test_what_was_given_up_here_and_done_there_is_told():
+    facts = mesh()[VPS]
+    dead = replace(facts.deliveries[ASKED, LAB], state=DeliveryState.DEAD_LETTER)
+    rows = {**facts.deliveries, Debt(ASKED, LAB): dead}
+    late = Found(IncidentClass.ANSWERED_AFTER_DEAD_LETTER, ASKED)
+    assert late in tell({**mesh(), VPS: replace(facts, deliveries=rows)}, ACCEPT_MS, PROCESS_MS).incidents
+    assert late not in tell(mesh(), ACCEPT_MS, PROCESS_MS).incidents
+
+
+def test_an_event_for_several_nodes_is_one_event():
+    facts = mesh()[VPS]
+    at_lab = facts.deliveries[ASKED, LAB]
+    rows = {**facts.deliveries, Debt(ASKED, MBP): replace(at_lab, node=MBP, state=DeliveryState.ACCEPTED)}
+    story = tell({**mesh(), VPS: replace(facts, deliveries=rows)}, ACCEPT_MS, PROCESS_MS)
+    assert story.states == tell(mesh(), ACCEPT_MS, PROCESS_MS).states

@@ -5,6 +5,7 @@ from msgspec.structs import replace
 from gateway.harness.real.faultclass import FaultClass
 from gateway.harness.real.notes import Case, End, Mark
 from gateway.harness.real.verdict import check_mark, judge
+from gateway.judging.facts import debts, ledger
 from gateway.judging.faults import FaultKind
 from gateway.judging.lives import Life
 from gateway.judging.witness import Refusal, Sighting
@@ -20,10 +21,10 @@ def good(**changes: object) -> Case:
     """The story without what its people planted: nothing waits, nothing is dead, nothing was refused."""
     facts = story()
     deliveries = {
-        event: row for event, row in facts[VPS].deliveries.items() if event not in {UNANSWERED, OWNERLESS}
+        debt: row for debt, row in facts[VPS].deliveries.items() if debt.event not in {UNANSWERED, OWNERLESS}
     }
-    failed = replace(facts[MBP].received[FAILING], error="no")
-    facts[MBP] = replace(facts[MBP], received={FAILING: failed})
+    failed = replace(facts[MBP].received[VPS, FAILING, "clumsy"], error="no")
+    facts[MBP] = replace(facts[MBP], received=ledger([failed]))
     facts[VPS] = replace(facts[VPS], deliveries=deliveries)
     account = replace(story_witness().account(), refusals=())
     return replace(Case(mesh=facts, account=account), **changes)
@@ -70,8 +71,8 @@ def test_an_end_that_was_brought_about_is_none_of_its_own():
 
 def test_something_from_outside_is_found():
     facts = good().mesh
-    row = replace(facts[LAB].received[ASKED], source=NodeId("stranger"))
-    facts[LAB] = replace(facts[LAB], received={**facts[LAB].received, ASKED: row})
+    row = replace(facts[LAB].received[VPS, ASKED, "bo"], source=NodeId("stranger"))
+    facts[LAB] = replace(facts[LAB], received={**facts[LAB].received, **ledger([row])})
     assert FaultKind.ADMISSION in kinds(good(mesh=facts))
 
 
@@ -85,9 +86,9 @@ def test_a_message_that_nobody_was_told_of_is_found():
 def test_only_brief_messages_may_be_dead():
     facts = good().mesh
     dead = replace(
-        facts[VPS].deliveries[FAILING], state=DeliveryState.DEAD_LETTER, error="expired", outcome=None
+        facts[VPS].deliveries[FAILING, MBP], state=DeliveryState.DEAD_LETTER, error="expired", outcome=None
     )
-    facts[VPS] = replace(facts[VPS], deliveries={**facts[VPS].deliveries, FAILING: dead})
+    facts[VPS] = replace(facts[VPS], deliveries={**facts[VPS].deliveries, **debts([dead])})
     assert FaultKind.LOST in kinds(good(mesh=facts))
     promises = tuple(
         replace(one, key="brief-1") if one.event_id == FAILING else one for one in good().account.promises
