@@ -39,11 +39,14 @@ class Intake:
     async def wait(self, timeout_s: float | None) -> None:
         """Wait until there is one, at most so long."""
         self._work.clear()
+        timer = None
+        if timeout_s is not None:
+            timer = asyncio.get_running_loop().call_later(timeout_s, self._work.set)
         try:
-            async with asyncio.timeout(timeout_s):
-                await self._work.wait()
-        except TimeoutError:
-            pass
+            await self._work.wait()
+        finally:
+            if timer is not None:
+                timer.cancel()
 
     async def gather(self) -> None:
         """Let arrive what came while a commit held the loop: it has some turns to go from its socket.

@@ -181,7 +181,7 @@ class Rooms:
             self.say_node(endpoints, genesis(identity.mesh, identity.node, identity.epoch), floor)
 
     def cursor_moved(self, source: NodeId, head: Head) -> None:
-        """Another outbox was handled up to here; published at most once a second."""
+        """Another outbox was handled up to here; published every few seconds at most."""
         self._cursors[source] = head
         self._cursors_changed.set()
 

@@ -295,17 +295,17 @@ class Engine:
     def _see(self, tick: Tick, view: View) -> None:
         before, self._view, tick.view = self._view, view, view
         self._view_is_new = True
-        self._absences.see(view, tick.now.mono_ms)
+        if (
+            view.nodes is not before.nodes or view.agents is not before.agents
+        ):  # most views change cursors only
+            self._absences.see(view, tick.now.mono_ms)
         epochs.look(tick, self._own)
         if view.forks:
             forks.note(tick)
         self._judge_held(tick)
         streams.see_floors(tick, self._turns)
-        for agent, owner in view.agents.items():
-            known = before.agents.get(agent)
-            if owner.status == "active" and (known is None or known.status != "active"):
-                former = (known.node, *known.fallback) if known is not None else ()
-                attempts.wake(tick, agent, {None: None, owner.node: None, **dict.fromkeys(former)})
+        if view.agents is not before.agents:
+            _see_agents(tick, before)
         for node, cursors in view.cursors.items():
             if before.cursors.get(node) != cursors and node != self._identity.node:
                 timers.find_lost(tick, node)
@@ -315,3 +315,12 @@ class Engine:
         if self._view_is_new:
             self._turns.release_held(tick)
         self._view_is_new = False
+
+
+def _see_agents(tick: Tick, before: View) -> None:
+    """What is for an agent that came, or came back, need not wait for its next attempt."""
+    for agent, owner in tick.view.agents.items():
+        known = before.agents.get(agent)
+        if owner.status == "active" and (known is None or known.status != "active"):
+            former = (known.node, *known.fallback) if known is not None else ()
+            attempts.wake(tick, agent, {None: None, owner.node: None, **dict.fromkeys(former)})

@@ -294,8 +294,7 @@ class Link:
             self._outgoing.grown(stream)
             return True
         if page is None:
-            self._serving.idle(stream)
-            return True
+            return self._serving.idle(stream)
         part = whole(page) if reading.filter is Filter.ALL else excerpt(page, self.peer)
         self._serving.sent(stream, page.epoch, page.checkpoint.seq)
         self._allowance.spend(page_bytes(part), page.checkpoint.seq)

@@ -60,6 +60,7 @@ class Serving:
         """A page up to here is on its way."""
         self._readings[stream] = self._readings[stream]._replace(epoch=epoch, after=seq)
 
-    def idle(self, stream: NodeId) -> None:
-        """There is no more of it now."""
+    def idle(self, stream: NodeId) -> bool:
+        """There is no more of it now; whether another stream has its turn."""
         self._ready.pop(stream, None)
+        return bool(self._ready)

@@ -39,15 +39,21 @@ class SimTask(asyncio.Task[_T]):
         return self._number
 
 
-class SimHandle(Handle):
-    """A handle without the questions that asyncio asks its loop for each of them."""
+class SimHandle(TimerHandle):
+    """A handle, with a time or without, that does not ask its loop what asyncio asks for each of them."""
 
     __slots__ = ()
 
     def __init__(
-        self, callback: Callable[..., object], args: tuple[Any, ...], loop: "SimLoop", context: Context | None
+        self,
+        callback: Callable[..., object],
+        args: tuple[Any, ...],
+        loop: "SimLoop",
+        context: Context | None = None,
+        *,
+        timed: bool = False,
     ) -> None:
-        # As Handle.__init__, of a loop that is never in debug mode.
+        # As TimerHandle.__init__, of a loop that is never in debug mode.
         self._context = context if context is not None else copy_context()
         self._loop = loop
         self._callback = callback
@@ -55,6 +61,16 @@ class SimHandle(Handle):
         self._cancelled = False
         self._repr = None
         self._source_traceback = None
+        self._scheduled = timed
+
+    def cancel(self) -> None:
+        """It is skipped when its time comes."""
+        self._cancelled = True
+
+    @property
+    def timed(self) -> bool:
+        """Whether it waits for its time."""
+        return self._scheduled
 
 
 def make_loop(timeline: Timeline, on_error: Callable[[str, BaseException | None], None]) -> "SimLoop":
@@ -70,7 +86,7 @@ class SimLoop(Stepped):
         self.died_at = ""
         """The named place where it was killed."""
         self.on_death: Callable[[], None] = lambda: None
-        self.fatal: Callable[[str], bool] = lambda _place: False
+        self.fatal: Callable[[str], bool] | None = None
         """Whether passing this named place kills the process."""
         self._on_error = on_error
         self.backlog = deque()
@@ -81,7 +97,7 @@ class SimLoop(Stepped):
 
     def passes(self, place: str) -> None:
         """The process passes a named place. Raises ProcessDied where that is fatal."""
-        if not self.dead and self.fatal(place):
+        if self.fatal is not None and not self.dead and self.fatal(place):
             self.doomed = True
             self.died_at = place
             raise ProcessDied(place)
@@ -113,7 +129,7 @@ class SimLoop(Stepped):
                 task.cancel()
             while self._limbo:
                 handle = self._limbo.popleft()
-                if not handle.cancelled() and not isinstance(handle, TimerHandle):
+                if not (handle.cancelled() or (isinstance(handle, SimHandle) and handle.timed)):
                     self.timeline.run(self, handle)
             if not self._tasks:
                 return
@@ -146,7 +162,7 @@ class SimLoop(Stepped):
         self, when: float, callback: Callable[[*_Ts], object], *args: *_Ts, context: Context | None = None
     ) -> TimerHandle:
         """Run it then; the dead wait for ever."""
-        handle = TimerHandle(when, callback, args, self, context)
+        handle = SimHandle(callback, args, self, context, timed=True)
         if not self.dead:
             self.timeline.at(round(when * 1e6), self, handle)
         return handle
@@ -185,9 +201,6 @@ class SimLoop(Stepped):
         error = context.get("exception")
         if not self.dead and not self.doomed and not isinstance(error, ProcessDied):
             self._on_error(str(context.get("message")), error)
-
-    def _timer_handle_cancelled(self, handle: TimerHandle) -> None:
-        """A cancelled timer is skipped when its time comes."""
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
         self._tasks.pop(hash(task), None)

@@ -142,7 +142,7 @@ class Network:
         return travel_us + (size * 1_000_000 // weather.bytes_per_s if weather.bytes_per_s else 0)
 
     def _run_in(self, loop: SimLoop, when_us: int, action: Callable[[], None]) -> None:
-        self.timeline.at(when_us, loop, SimHandle(action, (), loop, None))
+        self.timeline.at(when_us, loop, SimHandle(action, (), loop))
 
     async def _pause(self, loop: SimLoop, us: int) -> None:
         woken: Future[None] = loop.create_future()

@@ -56,6 +56,8 @@ def run_seeds(
     seeds: range, limits: Limits, *, echo: Callable[[str], None] | None = None
 ) -> Iterator[Verdict]:
     """Their verdicts, in order."""
+    gc.collect()
+    gc.freeze()  # the program itself need not be looked through after each world
     for seed in seeds:
         yield run_plan(plan_of(seed, limits), echo=echo)
         gc.collect()

@@ -35,6 +35,7 @@ class Tampering:
         """Lies of the relay by reader; without those that do no harm."""
         self.on = True
         self._topology = topology
+        self._matters = bool(topology.old) or topology.lying is not None
         self._dice = dice
         self._chronicle = chronicle
         self._kept: dict[tuple[str, NodeId], Excerpt] = {}
@@ -42,6 +43,8 @@ class Tampering:
 
     def alter(self, end: WireEnd, message: bytes) -> bytes:
         """What goes over the wire in place of a message."""
+        if not self._matters:
+            return message
         start = message[:_TAG_WITHIN]
         if end.wire.channel != PIPE_ROOM or {LIAR, STRANGER} & set(end.wire.names):
             return message

@@ -98,10 +98,10 @@ class Timeline:
     def _pass(self) -> None:
         """Go to the next moment at which something is due."""
         self.now_us, _, loop, handle = heappop(self._later)
-        if handle is not None:
-            self._ready.append((loop, handle))
-        else:
+        if handle is None:
             self._wake(loop)
+        elif not handle.cancelled():
+            self._ready.append((loop, handle))
 
     def _hold(self, loop: Stepped, handle: Handle) -> None:
         """Its loop stands still: the callback waits in the backlog."""

@@ -4,6 +4,7 @@ The witness looks at bytes on the wire, at turns in the hands of agents and at t
 code says of itself.
 """
 
+import re
 from collections.abc import Mapping
 
 from gateway.door import PIPE_ROOM
@@ -22,7 +23,7 @@ from outbox.kinds import AckStatus, Kind
 from outbox.readership import names
 from outbox.records import TurnState
 
-_FRAMES_WATCHED = (b'"t":"entries"', b'"t":"seen"', b'"t":"bye"')
+_watched = re.compile(rb'"t":"(?:entries|seen|bye)"').search
 _TAG_WITHIN = 40
 """Bytes of a frame in which its type stands."""
 _LEASE_SLACK_US = 1_000_000
@@ -120,11 +121,8 @@ class Witness:
 
     def tap(self, end: WireEnd, message: bytes) -> None:
         """A frame leaves: whatever it says must be on disk."""
-        start = message[:_TAG_WITHIN]
         node, peer = end.owner.name, end.other.owner.name
-        if end.wire.channel != PIPE_ROOM or node in self._liars:
-            return
-        if not any(tag in start for tag in _FRAMES_WATCHED):
+        if end.wire.channel != PIPE_ROOM or node in self._liars or _watched(message, 0, _TAG_WITHIN) is None:
             return
         frame = decode(message, end.wire.version)
         match frame:
