@@ -244,6 +244,8 @@ class Link:
             raise BadFrame(f"{frame.node} was not offered")
         self._shelf.check(frame.node, frame.epoch, Seq(frame.after))
         self._serving.want(frame)
+        if frame.filter is Filter.NONE:
+            self._outgoing.grown(frame.node)  # the peer was not told how it grew while it was read here
         self._stirred.set()
 
     async def _on_floor(self, hub: "Hub[Link]", frame: Floor) -> None:

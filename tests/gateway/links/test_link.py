@@ -181,6 +181,18 @@ async def test_a_stream_that_is_read_elsewhere_is_still_told_of_as_it_grows(pair
         assert have.streams[0] == Stock(A, EPOCH, 1, 1, a.store.head().hash)
 
 
+async def test_who_leaves_a_stream_is_told_how_far_it_goes(pair: Mesh) -> None:
+    """While it was read here its growth was not told: the old offer ends below the reader's place."""
+    a = pair.gateways["a"]
+    async with peer_of(a) as wire:
+        await greet(wire)
+        await wire.say(Credit(10_000), Want(A, None, 0, Filter.MINE, 1))
+        await a.send("ann", "bob")
+        await wire.hear(Entries)
+        await wire.say(Want(A, None, 0, Filter.NONE, 2))
+        assert (await wire.hear(Have)).streams == (Stock(A, EPOCH, 1, 1, a.store.head().hash),)
+
+
 async def test_a_clock_is_measured_and_silence_is_found(pair: Mesh) -> None:
     a = pair.gateways["a"]
     async with peer_of(a) as wire:
