@@ -12,8 +12,9 @@ is recorded there, and the row of the other node carries the obligation on.
 Three rules are not visible in the table. ``LOST`` may only be said when the owner has published a cursor
 past the event and its stream was read to the head published with that cursor: silence alone proves nothing.
 ``REFUSED`` is looked at before ``ACK_PROCESSED``, since a refusal travels as ``processed`` with outcome
-``refused``. ``EXPIRED`` of an accepted event is said only after a day of silence past ``expiresAt``, since
-the receiver itself ends an expired turn and says so.
+``refused``; that of an accepted event is final, since its row there has ended. ``EXPIRED`` of an accepted
+event is said only after a day of silence past ``expiresAt``, since the receiver itself ends an expired turn
+and says so.
 
 Source: the sender's delivery in ``docs/PROTOCOL.md``.
 """
@@ -25,6 +26,9 @@ from functools import lru_cache
 from outbox.kinds import RULES, Kind
 from outbox.limits import NAMES_REMEMBERED
 from outbox.records import Delivery, DeliveryState
+
+INBOX_FULL = "inbox_full"
+"""The refusal that passes: there is no room now."""
 
 SEVERAL = "*:,"
 """Marks of addresses that mean more than one agent; no name holds one."""
@@ -41,6 +45,8 @@ class Input(StrEnum):
     """The ACK timed out and the event was provably not accepted."""
     REFUSED_NOT_OWNER = "refused_not_owner"
     """The node that got it does not own the agent: route it anew."""
+    REFUSED_FULL = "refused_full"
+    """There is no room for it now: ask again, less and less often, which burns no attempt."""
     REFUSED = "refused"
     """Refused for another reason, or there is nobody to route it to."""
     EXPIRED = "expired"
@@ -65,6 +71,7 @@ STEPS: dict[tuple[DeliveryState, Input], DeliveryState] = {
     (_S.EMITTED, _I.REPLY): _S.REPLIED,
     (_S.EMITTED, _I.LOST): _S.RETRY_PENDING,
     (_S.EMITTED, _I.REFUSED_NOT_OWNER): _S.RETRY_PENDING,
+    (_S.EMITTED, _I.REFUSED_FULL): _S.RETRY_PENDING,
     (_S.EMITTED, _I.REFUSED): _S.DEAD_LETTER,
     (_S.EMITTED, _I.EXPIRED): _S.DEAD_LETTER,
     (_S.EMITTED, _I.REROUTED): _S.SUPERSEDED,
@@ -74,6 +81,7 @@ STEPS: dict[tuple[DeliveryState, Input], DeliveryState] = {
     (_S.RETRY_PENDING, _I.ACK_PROCESSED): _S.PROCESSED,
     (_S.RETRY_PENDING, _I.REPLY): _S.REPLIED,
     (_S.RETRY_PENDING, _I.REFUSED_NOT_OWNER): _S.RETRY_PENDING,
+    (_S.RETRY_PENDING, _I.REFUSED_FULL): _S.RETRY_PENDING,
     (_S.RETRY_PENDING, _I.REFUSED): _S.DEAD_LETTER,
     (_S.RETRY_PENDING, _I.EXPIRED): _S.DEAD_LETTER,
     (_S.RETRY_PENDING, _I.EXHAUSTED): _S.DEAD_LETTER,
@@ -82,6 +90,7 @@ STEPS: dict[tuple[DeliveryState, Input], DeliveryState] = {
     (_S.ACCEPTED, _I.SLA_BREACH): _S.ACCEPTED,
     (_S.ACCEPTED, _I.ACCEPTANCE_LOST): _S.RETRY_PENDING,
     (_S.ACCEPTED, _I.REFUSED_NOT_OWNER): _S.RETRY_PENDING,
+    (_S.ACCEPTED, _I.REFUSED_FULL): _S.DEAD_LETTER,
     (_S.ACCEPTED, _I.REFUSED): _S.DEAD_LETTER,
     (_S.ACCEPTED, _I.EXPIRED): _S.DEAD_LETTER,
     (_S.SUPERSEDED, _I.RETRIED): _S.EMITTED,

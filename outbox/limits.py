@@ -59,6 +59,11 @@ ATTEMPTS_MAX = 8
 """Eight attempts, at most 2, 4, 8 … 60 s apart: minutes of a node that answers but cannot take the event. A
 node that does not answer burns none."""
 
+FULL_CAP_MS = 600_000
+FULL_ATTEMPTS_MAX = 144
+"""A full inbox is asked again at most ten minutes apart, for about twelve hours: each time is an entry of the
+outbox, and an agent that takes nothing for so long will not take this."""
+
 ACK_TIMEOUT_MS = 10_000
 """``accepted`` takes milliseconds; ten seconds is a link that stumbled."""
 

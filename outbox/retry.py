@@ -7,8 +7,16 @@ Source: backoff rule of ``docs/PROTOCOL.md``.
 """
 
 import msgspec
+from msgspec.structs import replace
 
-from outbox.limits import ACK_TIMEOUT_MS, ATTEMPTS_MAX, BACKOFF_CAP_MS, BACKOFF_FIRST_MS
+from outbox.limits import (
+    ACK_TIMEOUT_MS,
+    ATTEMPTS_MAX,
+    BACKOFF_CAP_MS,
+    BACKOFF_FIRST_MS,
+    FULL_ATTEMPTS_MAX,
+    FULL_CAP_MS,
+)
 
 _DOUBLINGS_MAX = 40
 """Far above any cap; keeps a huge attempt number from making a huge integer."""
@@ -50,3 +58,11 @@ class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
     def exhausted(self, attempt: int) -> bool:
         """Whether attempt ``attempt`` was the last one allowed."""
         return attempt >= self.attempts_max
+
+    def patient(self) -> "RetryPolicy":
+        """The policy towards a node that answers and has no room now."""
+        return replace(
+            self,
+            cap_ms=max(self.cap_ms, FULL_CAP_MS),
+            attempts_max=max(self.attempts_max, FULL_ATTEMPTS_MAX),
+        )

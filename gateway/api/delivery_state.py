@@ -4,11 +4,15 @@ Waiting is shown and never stored: it changes with links and presence, and burns
 Source: the sender's delivery in ``docs/PROTOCOL.md``.
 """
 
+from outbox.delivery import INBOX_FULL
 from outbox.ids import NodeId
 from outbox.records import Delivery, DeliveryState
 
 WAITING_FOR_OWNER = "waiting_for_owner"
 WAITING_FOR_LINK = "waiting_for_link"
+
+WAITING_FOR_ROOM = "waiting_for_room"
+"""The inbox of its agent is full: it is asked again."""
 
 _UNANSWERED = frozenset({DeliveryState.EMITTED, DeliveryState.RETRY_PENDING})
 
@@ -18,7 +22,10 @@ def shown_state(row: Delivery, *, local: bool, online: bool, linked: bool) -> st
     if row.state not in _UNANSWERED:
         return row.state
     waits = unaccepted_state(row.node, local=local, online=online, linked=linked)
-    return row.state if waits == DeliveryState.EMITTED else waits
+    if waits != DeliveryState.EMITTED:
+        return waits
+    full = row.state is DeliveryState.RETRY_PENDING and row.error == INBOX_FULL
+    return WAITING_FOR_ROOM if full else row.state
 
 
 def unaccepted_state(node: NodeId | None, *, local: bool, online: bool, linked: bool) -> str:

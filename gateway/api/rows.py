@@ -61,7 +61,7 @@ class DeliveryRow(msgspec.Struct, frozen=True, kw_only=True, rename=_name, omit_
     recipient: AgentId
     node: NodeId | None
     state: str
-    """With what an unanswered one waits for: ``waiting_for_link``, ``waiting_for_owner``."""
+    """With what an unanswered one waits for: ``waiting_for_link``, ``_owner``, ``_room``."""
     attempt: int
     seq: Seq
     thread_id: str

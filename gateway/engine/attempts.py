@@ -13,10 +13,11 @@ from gateway.engine.letters import bury
 from gateway.engine.limits import DUE_MAX
 from gateway.engine.tick import Tick
 from gateway.routing import Route
-from outbox.delivery import STEPS, Input, is_for_several
+from outbox.delivery import INBOX_FULL, STEPS, Input, is_for_several
 from outbox.envelope import RouteDecision, decode_event
 from outbox.ids import AgentId, NodeId
 from outbox.records import Delivery, DeliveryState
+from outbox.retry import RetryPolicy
 
 NOT_OWNER = "not_owner"
 
@@ -30,8 +31,16 @@ def scheduled(tick: Tick, row: Delivery) -> Delivery:
     """The row with the time of its next attempt: later than this tick, since the first may not
     stand before its end.
     """
-    delay_ms = max(1, tick.policy.retry.backoff_ms(row.tries, tick.entropy.fraction()))
+    policy, tries = _patience(tick, row)
+    delay_ms = max(1, policy.backoff_ms(tries, tick.entropy.fraction()))
     return replace(row, next_at_ms=min(row.expires_at_ms, tick.now.wall_ms + delay_ms))
+
+
+def _patience(tick: Tick, row: Delivery) -> tuple[RetryPolicy, int]:
+    """The policy, and how often it was tried. What a full inbox refused counts only while it is full."""
+    if row.error == INBOX_FULL:
+        return tick.policy.retry.patient(), row.attempt
+    return tick.policy.retry, row.tries
 
 
 def parked(tick: Tick, row: Delivery) -> Delivery:
@@ -42,7 +51,8 @@ def parked(tick: Tick, row: Delivery) -> Delivery:
 
 def retry(tick: Tick, row: Delivery) -> None:
     """Append the next attempt, routed anew; without anybody to route it to it waits, which burns none."""
-    if row.node is not None and tick.policy.retry.exhausted(row.tries):
+    policy, tries = _patience(tick, row)
+    if row.node is not None and policy.exhausted(tries):
         bury(tick, row, Input.EXHAUSTED, "attempts_exhausted")
         return
     if is_for_several(row):
@@ -86,7 +96,7 @@ def append(tick: Tick, row: Delivery, node: NodeId, decision: RouteDecision | No
             there or _unanswered(row, node),
             state=DeliveryState.EMITTED,
             attempt=attempt,
-            tries=row.tries + (row.node is not None),
+            tries=row.tries + (row.node is not None and row.error != INBOX_FULL),
             seq=seq,
             emitted_at_ms=tick.now.wall_ms,
             next_at_ms=first_check_ms(tick, row.expires_at_ms),

@@ -7,11 +7,11 @@ business of ``timers``, the next attempt that of ``attempts``.
 from msgspec.structs import replace
 
 from gateway.engine.acks import cut
-from gateway.engine.attempts import scheduled
+from gateway.engine.attempts import NOT_OWNER, scheduled
 from gateway.engine.letters import NEVER_ACCEPTED, NOT_PROCESSED, about, bury
 from gateway.engine.limits import DUE_MAX
 from gateway.engine.tick import Tick
-from outbox.delivery import Input, is_final, is_for_several, settled, step
+from outbox.delivery import INBOX_FULL, Input, is_final, is_for_several, settled, step
 from outbox.envelope import Ack, Event
 from outbox.ids import Epoch, NodeId, Seq
 from outbox.kinds import AckStatus, Kind, Outcome
@@ -21,6 +21,8 @@ from outbox.timestamps import parse_rfc3339
 TURN_FAILED = "turn_failed"
 ANSWERED_AFTER_DEAD = "answered_after_dead_letter"
 DUPLICATE = "duplicate_engagement"
+_PASSING = {NOT_OWNER: Input.REFUSED_NOT_OWNER, INBOX_FULL: Input.REFUSED_FULL}
+"""Refusals after which another attempt may be taken."""
 
 
 def on_ack(tick: Tick, source: NodeId, ack: Ack, at: tuple[Epoch, Seq]) -> None:
@@ -65,8 +67,7 @@ def on_new_epoch(tick: Tick, node: NodeId, previous: Epoch, last_known: Seq) -> 
 
 def _on_refusal(tick: Tick, row: Delivery, error: str | None) -> None:
     if not is_final(row.state):
-        heard = Input.REFUSED_NOT_OWNER if error == "not_owner" else Input.REFUSED
-        advance(tick, replace(row, error=error), heard)
+        advance(tick, replace(row, error=error), _PASSING.get(error or "", Input.REFUSED))
 
 
 def _on_processed(tick: Tick, row: Delivery, ack: Ack) -> None:

@@ -5,10 +5,9 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from gateway.engine.tick import Tick
+from outbox.delivery import INBOX_FULL as FULL
 from outbox.ids import AgentId, EventId
 from outbox.records import Incident
-
-FULL = "inbox_full"
 
 
 class Fullness:

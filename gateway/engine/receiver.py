@@ -13,6 +13,7 @@ from gateway.engine.tick import Arrived, Place, Tick
 from gateway.engine.turns import Turns
 from gateway.routing import Standing, standing
 from outbox.chain import Entry, Stub
+from outbox.delivery import INBOX_FULL
 from outbox.envelope import (
     Ack,
     DeadLetter,
@@ -135,7 +136,7 @@ def _take(tick: Tick, residents: Residents, turns: Turns, arrived: Arrived, *, h
         acks.refuse(tick, arrived.source, event.event_id, refusal)
         return
     if not any(turns.has_room(agent, event.priority, held=held) for agent in here):
-        acks.refuse(tick, arrived.source, event.event_id, "inbox_full")
+        acks.refuse(tick, arrived.source, event.event_id, INBOX_FULL)
         for agent in here:
             turns.refuse(tick, agent, event.event_id)
         return
@@ -148,7 +149,7 @@ def _take(tick: Tick, residents: Residents, turns: Turns, arrived: Arrived, *, h
             turns.take(tick, row, event)
         else:
             turns.refuse(tick, row.to_agent, event.event_id)
-            turns.turn_away(tick, row, "inbox_full")
+            turns.turn_away(tick, row, INBOX_FULL)
 
 
 def _row(tick: Tick, arrived: Arrived, agent: AgentId, *, held: bool) -> Received:

@@ -56,3 +56,13 @@ def test_a_wait_in_seconds_is_below_its_ceiling_too(failures: int, fraction: flo
 def test_ceilings_double_up_to_the_cap() -> None:
     ceilings = [full_jitter(failures, 1, first=0.1, cap=1) for failures in range(1, 7)]
     assert ceilings == [0.1, 0.2, 0.4, 0.8, 1, 1]
+
+
+def test_a_node_without_room_is_asked_for_hours() -> None:
+    policy = RetryPolicy().patient()
+    assert policy.ceiling_ms(1) == RetryPolicy().ceiling_ms(1)
+    waits_ms = sum(policy.ceiling_ms(attempt) for attempt in range(1, policy.attempts_max)) / 2
+    assert 10 < waits_ms / 3_600_000 < 14
+    assert RetryPolicy(cap_ms=10**9, attempts_max=10**6).patient() == RetryPolicy(
+        cap_ms=10**9, attempts_max=10**6
+    )

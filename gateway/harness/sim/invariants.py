@@ -12,7 +12,7 @@ from gateway.harness.sim.liar import STOLEN, STRANGER, Liar
 from gateway.harness.sim.mesh import SimMesh
 from gateway.harness.sim.outbox import OutboxRead, read_outbox
 from gateway.harness.sim.plan import Fault
-from outbox.delivery import is_for_several, settled
+from outbox.delivery import INBOX_FULL, is_for_several, settled
 from outbox.envelope import Event
 from outbox.errors import PeerError
 from outbox.ids import AgentId, NodeId
@@ -117,6 +117,9 @@ def _dead(name: NodeId, disk: Disk, row: Delivery, outbox: OutboxRead) -> Iterat
     incident = disk.incident(DEAD, about(row))
     if incident is None or incident.closed_at_ms is not None:
         yield Finding(Promise.EVERY_SEND_ENDS, f"{row.event_id} is dead at {name} without an incident")
+    refused = outbox.letters.get(row.event_id) == "refused" and row.accepted_at_ms is None
+    if refused and row.error == INBOX_FULL:
+        yield Finding(Promise.EVERY_SEND_ENDS, f"{name} gave up {row.event_id} since an inbox was full")
     if row.error in {"unknown_source", "foreign_agent"}:
         yield Finding(Promise.LIARS_ARE_REFUSED, f"{row.event_id} of {name} was refused as {row.error}")
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from gateway.engine.retention import RETENTION_FLOOR
 from gateway.harness.sim.disk import Disk
 from outbox.chain import extend, genesis
-from outbox.envelope import Ack, Event, Signal, decode_event, decode_header, decode_payload
+from outbox.envelope import Ack, DeadLetter, Event, Signal, decode_event, decode_header, decode_payload
 from outbox.ids import EventId, NodeId, Seq
 from outbox.kinds import RULES, AckStatus, Kind, Outcome
 
@@ -27,7 +27,8 @@ class OutboxRead:
     ended: dict[tuple[NodeId, EventId], set[EventId]] = field(default_factory=dict)
     """The terminal ACKs of each event that was taken."""
     refused: set[tuple[NodeId, EventId]] = field(default_factory=set)
-    letters: set[EventId] = field(default_factory=set)
+    letters: dict[EventId, str] = field(default_factory=dict)
+    """What it gave up, and why."""
     floors: set[str] = field(default_factory=set)
     """The places up to which it says that it has forgotten."""
     _wanted: list[tuple[Seq, tuple[NodeId, ...] | str, Event]] = field(default_factory=list)
@@ -46,7 +47,7 @@ class OutboxRead:
                 name = f"{event.source_agent_id}/{event.idempotency_key}"
                 self.keys.setdefault(name, set()).add(event.event_id)
         elif event.kind == Kind.DEAD_LETTER and event.corr_id is not None:
-            self.letters.add(event.corr_id)
+            self.letters[event.corr_id] = decode_payload(event, DeadLetter).reason
         elif event.kind == Kind.SIGNAL:
             signal = decode_payload(event, Signal)
             if signal.signal == RETENTION_FLOOR:

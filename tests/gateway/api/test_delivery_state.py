@@ -1,8 +1,9 @@
 """What an unanswered delivery is said to wait for."""
 
 import pytest
+from msgspec.structs import replace
 
-from gateway.api.delivery_state import WAITING_FOR_LINK, WAITING_FOR_OWNER, shown_state
+from gateway.api.delivery_state import WAITING_FOR_LINK, WAITING_FOR_OWNER, WAITING_FOR_ROOM, shown_state
 from outbox.ids import AgentId, EventId, NodeId, Seq
 from outbox.records import Delivery, DeliveryState
 
@@ -49,3 +50,11 @@ def test_an_answered_delivery_waits_for_nothing(state: DeliveryState) -> None:
 def test_without_a_node_it_waits_for_an_owner() -> None:
     found = shown_state(row(DeliveryState.RETRY_PENDING, None), local=False, online=False, linked=False)
     assert found == WAITING_FOR_OWNER
+
+
+@pytest.mark.parametrize(("linked", "shown"), [(True, WAITING_FOR_ROOM), (False, WAITING_FOR_LINK)])
+def test_a_full_inbox_is_waited_for_once_it_can_be_asked(linked: bool, shown: str) -> None:
+    full = replace(row(DeliveryState.RETRY_PENDING), error="inbox_full")
+    assert shown_state(full, local=False, online=True, linked=linked) == shown
+    asked = replace(full, state=DeliveryState.EMITTED)
+    assert shown_state(asked, local=False, online=True, linked=True) == DeliveryState.EMITTED
