@@ -1,15 +1,18 @@
 """The life of each root event: the sides of all nodes put together into one row.
 
+An event to several agents has a row for each node that it was addressed to, as its sender has a delivery for
+each: what one node did says nothing of the others. Such a row's ``subject`` names the node as well.
+
 The sides of a root lie together already, so nothing is exchanged or sorted for it. What the root's own node
 says of it (that it exists, that it was given up) counts from that node only, answers only from nodes that the
 root was routed to. One side a node is left by then, so these aggregates see each fact once.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from outbox.records import DeliveryState
-from spark.events import ANSWERS, Role
+from spark.events import ADDRESSES, ANSWERS, Role
 from spark.limits import TASK_COMPLETE_MS, TASK_PROGRESS_MS
 from spark.sides import said, sides
 from spark.sla import Threshold
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _HOME = said(Role.ROOT)
-_ROUTED = said(Role.ROUTED)
+_ROUTED = said(*ADDRESSES)
 _POSITION = "named_struct('node', node, 'epoch', {0}.epoch, 'seq', {0}.seq)"
 
 
@@ -62,6 +65,34 @@ TOGETHER: dict[str, str] = {
 }  # fmt: skip
 """Column → the aggregate over the sides of a root."""
 
+EACH: dict[str, str] = {
+    "node": "node",
+    "facts": "facts",
+    "accepted": f"case when {said(Role.ACCEPTED)} then named_struct('at', acceptedAt, 'node', node) end",
+    **{
+        name: name
+        for name in (
+            "acceptedAt", "processedAt", "engagedAt", "repliedAt", "answeredAt", "etaFirst", "outcome",
+            "error", "deliveries", "refusal", "etaLast", "timesAddressed", "buriedByFirst", "buriedByLast",
+        )
+    },
+    "deadAt": "buriedAt",
+    "reason": "buriedReason",
+    "deadAttempts": "buriedAttempts",
+    "engagedFirst": "case when engagedAt is not null then node end",
+    "engagedLast": "case when engagedAt is not null then node end",
+    **{
+        name: f"case when {value} is not null then {_POSITION.format(value)} end"
+        for name, value in {
+            "missFirst": "missFirst", "missLast": "missLast", "saidFirst": "said", "saidLast": "said",
+        }.items()
+    },
+}  # fmt: skip
+"""Of one node of several: column → value on its side. What is not here all nodes have in common."""
+
+DELIVERY = "case when subject <> rootId then toNode end"
+"""Of which node of several a lifecycle row is; null of what went to one agent."""
+
 STATES: tuple[tuple[DeliveryState, str], ...] = (
     (DeliveryState.DEAD_LETTER, "isDead"),
     (DeliveryState.REPLIED, said(*ANSWERS)),
@@ -91,7 +122,7 @@ LATENCIES: dict[str, tuple[str, str]] = {
 """Milliseconds from one time to another. Below zero when the clocks of two nodes disagree: not hidden."""
 
 COLUMNS = (
-    "rootId", "kind", "type", "priority", "fromNode", "fromAgent", "toNode", "toAgent", "toNodes",
+    "rootId", "subject", "kind", "type", "priority", "fromNode", "fromAgent", "toNode", "toAgent", "toNodes",
     "parentId", "threadId", "hops", "capabilityId", "requestedVersion", "resolvedVersion",
     "delegationVersion", "executorVersion", "position", "evidence", "createdAt", "acceptedAt",
     "engagedAt", "processedAt", "repliedAt", "deadAt", "doneAt", "expiresAt", "taskAcceptedAt",
@@ -103,6 +134,9 @@ COLUMNS = (
 """The lifecycle table."""
 
 
+_NOTHING: Mapping[str, str] = {}
+
+
 def deliveries(statements: "DataFrame", thresholds: Mapping[str, Threshold]) -> "DataFrame":
     """One row a root event, with ``COLUMNS``.
 
@@ -112,30 +146,57 @@ def deliveries(statements: "DataFrame", thresholds: Mapping[str, Threshold]) -> 
 
 
 def lifecycle(sides: "DataFrame", thresholds: Mapping[str, Threshold]) -> "DataFrame":
-    """One row a root event, with ``COLUMNS``, from what each node said of it."""
+    """One row a root event (or node of several), with ``COLUMNS``, from what each node said of it."""
     return lives(sides, thresholds).where("kind is not null")
 
 
-def lives(sides: "DataFrame", thresholds: Mapping[str, Threshold], **more: str) -> "DataFrame":
+def lives(
+    sides: "DataFrame", thresholds: Mapping[str, Threshold], each: Mapping[str, str] = _NOTHING, **more: str
+) -> "DataFrame":
     """As ``lifecycle``, and with a row for what was only ever answered: its ``kind`` is null.
 
-    ``more`` are further columns, and the aggregate of each over the sides of a root.
+    ``more`` are further columns, and the aggregate of each over the sides of a root; ``each`` says what some
+    of them are on the side of one node of several.
     """
     from pyspark.sql import functions as F  # noqa: N812 - the name everybody gives it
 
+    of_one = f"collect_list(case when {said(Role.ADDRESSED)} then {_struct({**EACH, **each})} end)"
     together = [F.expr(aggregate).alias(name) for name, aggregate in (TOGETHER | more).items()]
-    known = sides.groupBy("rootId").agg(*together).selectExpr("*", *_facts())
+    gathered = sides.groupBy("rootId").agg(*together, F.expr(of_one).alias("each"))
+    known = gathered.selectExpr("* except (each)", "explode_outer(each) as one")
+    known = known.selectExpr(*_of_one((*TOGETHER, *more), (*EACH, *each))).selectExpr("*", *_facts())
     return known.selectExpr("*", *_judgements(thresholds)).select(*COLUMNS, *more)
 
+
+def _struct(fields: Mapping[str, str]) -> str:
+    parts = (f"'{name}', {value}" for name, value in fields.items())
+    return f"named_struct({', '.join(parts)})"
+
+
+def _of_one(names: Sequence[str], each: Sequence[str]) -> list[str]:
+    """These columns, of one node where an event went to several; and which."""
+    of_one = {name: f"if(one is null, {name}, one.{name})" for name in each if name in names}
+    # Who buried it there, and is its sender: of anybody else that is a claim.
+    of_one["isDead"] = "if(one is null, isDead, fromNode in (one.buriedByFirst, one.buriedByLast))"
+    for name in ("deadAt", "reason", "deadAttempts", "buried"):
+        alone = f"one.{name}" if name in EACH else name
+        theirs = f"if(fromNode in (one.buriedByFirst, one.buriedByLast), {alone}, null)"
+        of_one[name] = f"if(one is null, {name}, {theirs})"
+    together = (f"{of_one.get(name, name)} as {name}" for name in names)
+    return ["rootId", *together, "one.node as severalNode", "one.timesAddressed as timesAddressed"]
+
+
+_SENT_TO = "case when last.toNodes not in ('', '*') then last.toNodes end"
 
 _SHOWN = ("first", "missFirst", "saidFirst", "saidLast", "buried")
 
 
 def _facts() -> list[str]:
     return [
-        "greatest(last.attempt, deadAttempts, 1) as attempts",
+        "greatest(coalesce(timesAddressed, last.attempt), deadAttempts, 1) as attempts",
+        "concat_ws('@', rootId, severalNode) as subject",
         # Before anybody accepted: where the last attempt was sent, when that is one node.
-        "coalesce(accepted.node, case when last.toNodes not in ('', '*') then last.toNodes end) as toNode",
+        f"coalesce(severalNode, accepted.node, {_SENT_TO}) as toNode",
         "last.toNodes as toNodes",
         f"{_place('first')} as position",
         f"array_distinct(array_compact(array({_places(*_SHOWN)}))) as evidence",

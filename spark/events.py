@@ -36,7 +36,14 @@ class Role(IntEnum):
     TASK_UPDATED = 8
     TASK_COMPLETED = 9
     TASK_FAILED = 10
+    ADDRESSED = 11
+    """As ``ROUTED``, of an event to several agents: each node that it goes to is a delivery of its own."""
+    BURIED = 12
+    """A dead letter says of which node it gives up; ``by`` is who says so."""
 
+
+ADDRESSES = (Role.ROUTED, Role.ADDRESSED)
+"""Where an event went."""
 
 ANSWERS = (
     Role.REPLIED,
@@ -108,18 +115,26 @@ def _said(nodes: Iterable[str]) -> str:
         f"transform(case when toNodes = '*' then {everyone} else split(toNodes, ',') end,"
         f" n -> {_struct('rootId', 'n', Role.ROUTED)})"
     )
+    each = f"transform(split(toNodes, ','), n -> {_struct('rootId', 'n', Role.ADDRESSED)})"
     single = "toNodes <> '*' and instr(toNodes, ',') = 0"
     return f"""
 inline(case
+    when {_TO_SEVERAL} then concat(array({root}), {each})
     when kind in ({quoted(ROOT_KINDS)}) then case
         when {single} and kind in ({one}) then array({root}, {routed}, {answered})
         when {single} then array({root}, {routed})
         when kind in ({one}) then concat(array({root}, {answered}), {many})
         else concat(array({root}), {many}) end
+    when kind = '{Kind.DEAD_LETTER}' and {single} then array(
+        {_struct("rootId", "sourceNodeId", Role.DEAD)}, {_struct("rootId", "toNodes", Role.BURIED)})
     when kind in ('{Kind.ACK}', '{Kind.DEAD_LETTER}') then
         array(named_struct('rootId', rootId, 'node', sourceNodeId, 'role', cast({ROLE_OF} as tinyint)))
 end)
 """
+
+
+_TO_SEVERAL = f"kind = '{Kind.MESSAGE}' and toAgentId is null and toNodes not in ('', '*')"
+"""A message that names no single agent. Who was meant by ``*`` the row does not say."""
 
 
 def _struct(root: str, node: str, role: Role) -> str:
@@ -144,7 +159,6 @@ _OF_ROOT = {
     "capabilityId": "capabilityId",
     "priority": "priority",
     "hops": "hops",
-    "attempt": "attempt",
     "expiresAt": "expiresAt",
     "acceptWithinMs": "acceptWithinMs",
     "completeWithinMs": "completeWithinMs",
@@ -154,12 +168,16 @@ _OF_ROOT = {
 _OF_ANSWER = ("outcome", "error", "reason", "attempts", "engagedAt", "deliveries", "etaAt", "errorClass")
 """What only answers carry on. A step of a task is a root too: its row as a root says nothing of its task."""
 
+_COUNTED = f"{Role.ROOT:d}, {Role.ADDRESSED:d}"
+
 _VERSIONED = f"role > {Role.ROUTED:d} or role = {Role.ROOT:d} and kind = '{TaskKind.CREATE}'"
 
 _COLUMNS = (
     "rootId", "node", "role", f"case when role <> {Role.ROUTED:d} then at end as at", "epoch", "seq",
     *(f"case when role = {Role.ROOT:d} then {source} end as {name}" for name, source in _OF_ROOT.items()),
     *(f"case when role > {Role.ROUTED:d} then {name} end as {name}" for name in _OF_ANSWER),
+    f"case when role in ({_COUNTED}) then attempt end as attempt",
+    f"case when role = {Role.BURIED:d} then sourceNodeId end as by",
     f"case when {_VERSIONED} then version end as version",
     f"case when {_VERSIONED} then skillVersion end as skillVersion",
 )  # fmt: skip

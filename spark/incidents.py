@@ -39,8 +39,7 @@ COLUMNS: dict[str, str] = {
 """The incidents table: column → type. Where an outbox is the subject, what only messages have is null."""
 
 _OF_LIFE = {
-    "incidentId": "concat(class, ':', rootId)",
-    "subject": "rootId",
+    "incidentId": "concat(class, ':', subject)",
     "detail": "coalesce(reason, error, refusal)",
     "nodes": "array_distinct(array_compact(array(fromNode, toNode, engagedNode, otherEngagedNode)))",
     "agents": "array_distinct(array_compact(array(fromAgent, toAgent)))",

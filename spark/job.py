@@ -116,7 +116,8 @@ def make_report(
 
     begin()
     events = read_events(spark, files)
-    lifecycle = _kept(spark, deliveries(statements(events, files.nodes), thresholds), out / "lifecycle")
+    with gathering(spark):
+        lifecycle = _kept(spark, deliveries(statements(events, files.nodes), thresholds), out / "lifecycle")
     begin()
     found = _kept(
         spark, _all_incidents(spark, files, events, lifecycle, as_of_ms=as_of_ms, out=out), out / "incidents"
@@ -140,6 +141,18 @@ def make_report(
     write_file(render(summary).encode(), out / "report.html")
     begin()
     return summary
+
+
+@contextmanager
+def gathering(spark: "SparkSession") -> Iterator[None]:
+    """Sides lie sorted by message: a hash table of objects would give up at 128 and sort them anew."""
+    name = "spark.sql.execution.useObjectHashAggregateExec"
+    before = spark.conf.get(name) or "true"
+    spark.conf.set(name, "false")
+    try:
+        yield
+    finally:
+        spark.conf.set(name, before)
 
 
 def _kept(spark: "SparkSession", frame: "DataFrame", directory: Path) -> "DataFrame":

@@ -3,8 +3,9 @@
 A condition is SQL text over columns of that table, with ``{as_of}`` for the moment of judgement. It keeps to
 what every SQL engine understands, so that batch, stream and other engines run the same text.
 
-Version 2 of the rules since 2026-11 (version 1 knew the first four classes); a changed condition is a new
-version, so that old reports can be explained.
+Version 3 of the rules since 2026-11: events to several agents are judged by node (version 2 judged them as a
+whole, version 1 knew the first four classes). A changed condition is a new version, so that old reports can
+be explained.
 """
 
 from enum import StrEnum
@@ -14,7 +15,7 @@ from outbox.limits import HOPS_MAX
 from outbox.records import DeliveryState
 from spark.tasks import CONTRACT_MISMATCH
 
-RULES_VERSION = 2
+RULES_VERSION = 3
 
 
 class IncidentClass(StrEnum):

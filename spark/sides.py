@@ -34,7 +34,7 @@ def _of(how: str, value: str, *roles: Role) -> Gathered:
 
 _PLACE = "named_struct('epoch', epoch, 'seq', seq)"
 _TASK = (Role.TASK_ACCEPTED, Role.TASK_UPDATED, Role.TASK_COMPLETED, Role.TASK_FAILED)
-_SPOKEN = tuple(role for role in Role if role > Role.ROUTED)
+_SPOKEN = tuple(role for role in Role if Role.ROUTED < role < Role.ADDRESSED)
 
 GATHERED: dict[str, Gathered] = {
     "facts": _of("bit_or", "shiftleft(1, role)", *Role),
@@ -69,6 +69,12 @@ GATHERED: dict[str, Gathered] = {
     "deadAt": _of("min", "at", Role.DEAD),
     "reason": _of("max", "coalesce(reason, error)", Role.DEAD),
     "deadAttempts": _of("max", "attempts", Role.DEAD),
+    "timesAddressed": _of("max", "attempt", Role.ADDRESSED),
+    "buriedByFirst": _of("min", "by", Role.BURIED),
+    "buriedByLast": _of("max", "by", Role.BURIED),
+    "buriedAt": _of("min", "at", Role.BURIED),
+    "buriedReason": _of("max", "coalesce(reason, error)", Role.BURIED),
+    "buriedAttempts": _of("max", "attempts", Role.BURIED),
     "etaFirst": _of("min", "etaAt", Role.ACCEPTED, *_TASK),
     "etaLast": _of("max", "etaAt", Role.ACCEPTED, *_TASK),
     "resolvedVersion": _of("max", "version", *_TASK),

@@ -31,9 +31,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from spark.changes import changes, standing
-from spark.deliveries import lives
+from spark.deliveries import DELIVERY, lives
 from spark.errors import LakeEmpty
-from spark.events import statements
+from spark.events import Role, statements
 from spark.incidents import DETAIL, OF_LIFECYCLE, hits, rows
 from spark.layout import EVENTS, STREAMS_GLOB, stream_of
 from spark.limits import FOLLOW_FILES_MAX, FOLLOW_HORIZON_MS
@@ -157,19 +157,35 @@ def take(frame: "DataFrame", number: int, following: Following) -> None:
 
 
 def _remembered(state: "DataFrame") -> "DataFrame":
-    """The sides of the messages that are still worth knowing, from the state of the batch before."""
-    sides = state.where("kept").selectExpr("rootId", "lastMs as heardMs", "found as told", "inline(halves)")
-    return sides.select("rootId", "node", *GATHERED, "heardMs", "told")
+    """The sides of the messages that are still worth knowing, from the state of the batch before.
+
+    A row of one node of several brings all sides, and speaks for its own: the others are deliveries only by
+    rows of their own, which may have been forgotten.
+    """
+    sides = state.where("kept").selectExpr("*", "inline(halves)")
+    its_own = "(delivery is null or node = delivery)"
+    return sides.selectExpr(
+        "rootId",
+        "node",
+        f"if({its_own}, facts, facts & ~{1 << Role.ADDRESSED}) as facts",
+        *(name for name in GATHERED if name != "facts"),
+        "lastMs as heardMs",
+        f"if({its_own}, found, null) as told",
+    )
 
 
 def _judged(
     sides: "DataFrame", thresholds: Mapping[str, Threshold], as_of_ms: int, since_ms: int
 ) -> "DataFrame":
-    """The state: one row a message. Of some only answers are known, and no life: they have no incidents."""
+    """The state: one row a message, or a node of several that it went to.
+
+    Of some only answers are known, and no life: they have no incidents.
+    """
     together = merged(sides, heardMs="max", told="max")
     judged = lives(
         together,
         thresholds,
+        {"told": "told"},
         halves=f"collect_list(struct(node, {', '.join(GATHERED)}))",
         lastMs="max(heardMs)",
         told="max(told)",
@@ -179,6 +195,8 @@ def _judged(
     shown = judged.selectExpr("*", f"transform({found}, hit -> {_SHOWN}) as found")
     return shown.selectExpr(
         "rootId",
+        "subject",
+        f"{DELIVERY} as delivery",
         "halves",
         "lastMs",
         f"coalesce(kind is not null and ({OPEN}), false) or lastMs > {_number(since_ms)} as kept",
@@ -190,7 +208,7 @@ def _judged(
 
 def _news(state: "DataFrame") -> "DataFrame":
     """What opened, changed or was withdrawn: ``change``, and the columns of the incidents table."""
-    told = changes(state.selectExpr("rootId", "life.*", "found", "told"))
+    told = changes(state.selectExpr("rootId", "subject", "life.*", "found", "told"))
     return rows(told, "change", detail="detail")
 
 

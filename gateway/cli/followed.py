@@ -79,7 +79,7 @@ def _json(change: str, line: IncidentLine) -> str:
 def _words(change: str, line: IncidentLine) -> str:
     parties = f"{line.from_agent or '-'}@{line.from_node} → {line.to_agent or '-'}@{line.to_node or '-'}"
     what = "closed" if change == "changed" and line.closed_at_ms is not None else change
-    words = f"{what:<9} {line.severity:<8} {line.name} {parties} {line.root_id or line.subject}"
+    words = f"{what:<9} {line.severity:<8} {line.name} {parties} {line.subject or line.root_id}"
     since = f" since {moment(line.opened_at_ms)}" if line.opened_at_ms is not None else ""
     detail = f": {line.detail}" if line.detail else ""
     return one_line(f"{words}{since}{detail}", _WIDTH)

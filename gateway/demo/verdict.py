@@ -110,7 +110,7 @@ def _lost(mesh: Mesh) -> Iterator[Fault]:
 
 def _misjudged(
     case: Case,
-    debts: Mapping[EventId, list[Delivery]],
+    debts: Mapping[str, list[Delivery]],
     planted: Mapping[Trouble, EventId],
     found: tuple[Found, ...],
 ) -> Iterator[Fault]:

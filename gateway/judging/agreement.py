@@ -60,7 +60,7 @@ def _incidents(story: Story, report: Summary) -> Iterator[Fault]:
     for name in sorted({*ours, *told}):
         if ours.get(IncidentClass(name), 0) != told.get(name, 0):
             yield _fault(f"incidents {name}", ours.get(IncidentClass(name), 0), told.get(name, 0))
-    listed = {Found(IncidentClass(line.name), line.root_id or line.subject) for line in report.incidents}
+    listed = {Found(IncidentClass(line.name), line.subject) for line in report.incidents}
     if len(report.incidents) == sum(told.values()):
         for missing in sorted(set(story.incidents) - listed):
             yield _fault(missing.subject, missing.name, "nothing")

@@ -5,13 +5,15 @@ part in it: a report that has one differs, and that is a fault.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 
 import msgspec
 
 from gateway.judging.clocks import skews
+from gateway.judging.facts import Said
 from gateway.judging.invariants import Mesh
-from outbox.ids import EventId, NodeId
+from outbox.delivery import is_for_several
+from outbox.ids import NodeId
 from outbox.kinds import Kind, Outcome
 from outbox.records import Delivery, DeliveryState
 from spark.limits import CLOCK_SKEW_MS
@@ -50,13 +52,23 @@ def tell(mesh: Mesh, accept_ms: int, process_ms: int) -> Story:
     )
 
 
-def obligations(mesh: Mesh) -> dict[EventId, list[Delivery]]:
-    """The delivery rows of each event: one for each node that it was routed to."""
-    found: dict[EventId, list[Delivery]] = {}
+def obligations(mesh: Mesh) -> dict[str, list[Delivery]]:
+    """The delivery rows by the subject of their incidents: of an event, or of each node of several."""
+    found: dict[str, list[Delivery]] = {}
     for facts in mesh.values():
         for row in facts.deliveries.values():
-            found.setdefault(row.event_id, []).append(row)
+            subject = f"{row.event_id}@{row.node}" if is_for_several(row) else row.event_id
+            found.setdefault(subject, []).append(row)
     return found
+
+
+def _said(mesh: Mesh, subjects: Container[str]) -> Iterator[tuple[str, Said]]:
+    """What each entry is about, of the subjects that there are: one of several nodes speaks for itself."""
+    for node, facts in mesh.items():
+        for entry in facts.outbox:
+            if entry.corr_id is not None:
+                of_one = f"{entry.corr_id}@{node}"
+                yield (of_one if of_one in subjects else entry.corr_id), entry
 
 
 _FURTHEST = tuple(DeliveryState)
@@ -79,21 +91,19 @@ def open_incidents(mesh: Mesh) -> Iterator[Found]:
     for facts in mesh.values():
         for incident in facts.incidents:
             if incident.closed_at_ms is None and incident.kind in set(IncidentClass):
-                yield Found(IncidentClass(incident.kind), incident.subject.partition("@")[0])
+                yield Found(IncidentClass(incident.kind), incident.subject)
 
 
 def _late(mesh: Mesh, accept_ms: int, process_ms: int) -> Iterator[Found]:
     """What was accepted or processed, but not in time: what a crash may well have caused."""
-    entries = [entry for facts in mesh.values() for entry in facts.outbox if entry.corr_id is not None]
-    accepted: dict[EventId, int] = {}
-    done: dict[EventId, int] = {}
-    for entry in entries:
-        assert entry.corr_id is not None
+    rows = {subject: rows[0] for subject, rows in obligations(mesh).items()}
+    accepted: dict[str, int] = {}
+    done: dict[str, int] = {}
+    for subject, entry in _said(mesh, rows):
         if entry.accepts:
-            accepted[entry.corr_id] = min(entry.at_ms, accepted.get(entry.corr_id, entry.at_ms))
+            accepted[subject] = min(entry.at_ms, accepted.get(subject, entry.at_ms))
         elif entry.ends or entry.kind == Kind.REPLY:
-            done[entry.corr_id] = min(entry.at_ms, done.get(entry.corr_id, entry.at_ms))
-    rows = {event: rows[0] for event, rows in obligations(mesh).items()}
+            done[subject] = min(entry.at_ms, done.get(subject, entry.at_ms))
     for event, at_ms in accepted.items():
         if event in rows and at_ms > rows[event].created_at_ms + accept_ms:
             yield Found(IncidentClass.LATE_ACK, event)
@@ -107,15 +117,15 @@ def _late(mesh: Mesh, accept_ms: int, process_ms: int) -> Iterator[Found]:
 
 def _late_answers(mesh: Mesh) -> Iterator[Found]:
     """What was given up here and done there."""
+    owed = obligations(mesh)
     done = {
-        entry.corr_id
-        for facts in mesh.values()
-        for entry in facts.outbox
+        subject
+        for subject, entry in _said(mesh, owed)
         if entry.kind == Kind.REPLY or (entry.ends and entry.outcome is Outcome.OK)
     }
-    for event, rows in obligations(mesh).items():
-        if fate(rows) is DeliveryState.DEAD_LETTER and event in done:
-            yield Found(IncidentClass.ANSWERED_AFTER_DEAD_LETTER, event)
+    for subject, rows in owed.items():
+        if fate(rows) is DeliveryState.DEAD_LETTER and subject in done:
+            yield Found(IncidentClass.ANSWERED_AFTER_DEAD_LETTER, subject)
 
 
 def _clocks(mesh: Mesh) -> Iterator[Found]:

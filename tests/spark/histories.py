@@ -75,6 +75,11 @@ class Script(msgspec.Struct, frozen=True, kw_only=True):
     hops: int = 0
     task: Task | None = None
 
+    @property
+    def is_for_several(self) -> bool:
+        """A broadcast or a group, which names no single agent."""
+        return self.receiver == "*" or "," in self.receiver
+
 
 turns = st.builds(
     Turn, delay_ms=delays, outcome=st.sampled_from(("ok", "ok", "failed")), node=st.sampled_from(NODES)
@@ -182,6 +187,7 @@ def _events(number: int, script: Script, count: int) -> Iterator[EventRow]:
             root,
             reason="expired",
             attempts=script.attempts,
+            to_nodes=script.receiver.replace("*", "").split(",")[-1],
         )
     if script.forged:
         yield _ack("b", created_ms, root, status="processed", outcome="ok", flags=Flag.HEADER_DISAGREES)
@@ -204,7 +210,7 @@ def _attempts(number: int, script: Script, count: int) -> Iterator[EventRow]:
             event_id=root_of(number),
             corr_id=None if script.answers is None else root_of(script.answers % (count + 2)),
             source_agent_id=script.from_agent,
-            to_agent_id=script.to_agent,
+            to_agent_id=None if kind == "message" and script.is_for_several else script.to_agent,
             thread_id="talk",
             to_nodes=script.receiver if attempt == script.attempts else NODES[0],
             hops=script.hops,

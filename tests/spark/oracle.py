@@ -68,8 +68,27 @@ def lives(rows: Iterable[EventRow], nodes: Iterable[str]) -> dict[str, Life]:
             about[row.root_id].append(row)
         if row.kind in STEPS or row.kind == "reply":
             about[row.corr_id].append(row)
-    found = {root: _life(root, events, everyone) for root, events in about.items()}
-    return {root: life for root, life in found.items() if life is not None}
+    found = {}
+    for root, events in about.items():
+        addressed = _addressed(root, events)
+        for node in addressed or [None]:
+            life = _life(root, events, everyone, node)
+            if life is not None:
+                found[root if node is None else f"{root}@{node}"] = life
+    return found
+
+
+def _addressed(root: str, events: list[EventRow]) -> list[str]:
+    """The nodes of a message that names no single agent: each of them is a delivery of its own."""
+    return sorted(
+        {
+            node
+            for e in events
+            if e.kind == "message" and e.root_id == root and e.to_agent_id is None
+            and e.to_nodes not in {None, "", "*"}
+            for node in e.to_nodes.split(",")
+        }
+    )  # fmt: skip
 
 
 def _time(row: EventRow) -> int | None:
@@ -95,11 +114,12 @@ def _routed(roots: list[EventRow], everyone: set[str]) -> set[str]:
     return routed
 
 
-def _life(root: str, events: list[EventRow], everyone: set[str]) -> Life | None:
+def _life(root: str, events: list[EventRow], everyone: set[str], only: str | None) -> Life | None:
+    """Of a root, or of its delivery to one node of several."""
     roots = [e for e in events if e.kind in DELIVERABLE and e.root_id == root]
     if not roots:
         return None
-    routed = _routed(roots, everyone)
+    routed = _routed(roots, everyone) if only is None else {only}
     heard = [e for e in events if e.source_node_id in routed]
     acks = [e for e in heard if e.kind == "ack"]
     refused = [e for e in acks if e.outcome == "refused"]
@@ -109,7 +129,12 @@ def _life(root: str, events: list[EventRow], everyone: set[str]) -> Life | None:
     step = {kind: [e for e in answers if e.kind == kind] for kind in (*STEPS, "reply")}
     homes = {e.source_node_id for e in roots}
     dead = [e for e in events if e.kind == "dead_letter" and e.source_node_id in homes]
-    last = max(roots, key=lambda e: (e.attempt, e.to_nodes))
+    if only is not None:
+        dead = [e for e in dead if e.to_nodes == only]
+    last = max(
+        (e for e in roots if only is None or only in (e.to_nodes or "").split(",")),
+        key=lambda e: (e.attempt, e.to_nodes),
+    )
     attempts = max([last.attempt, *(e.attempts for e in dead)])
     earliest = min(accepted, key=lambda e: (_time(e) or 0, e.source_node_id), default=None)
     outcomes = {e.outcome for e in processed}
@@ -117,7 +142,7 @@ def _life(root: str, events: list[EventRow], everyone: set[str]) -> Life | None:
     return Life(
         kind=last.kind,
         from_node=max(homes),
-        to_node=earliest.source_node_id if earliest else (last.to_nodes or "").replace("*", "") or None,
+        to_node=only or _to_node(earliest, last),
         state=_state(dead, answers, processed, accepted, bool(refused) or attempts > 1),
         attempts=attempts,
         outcome="ok" if "ok" in outcomes else "failed" if "failed" in outcomes else None,
@@ -148,6 +173,10 @@ def _life(root: str, events: list[EventRow], everyone: set[str]) -> Life | None:
             _greatest(e.skill_version for e in working),
         ),
     )
+
+
+def _to_node(earliest: EventRow | None, last: EventRow) -> str | None:
+    return earliest.source_node_id if earliest else (last.to_nodes or "").replace("*", "") or None
 
 
 def _state(dead: list, answers: list, processed: list, accepted: list, retried: bool) -> str:

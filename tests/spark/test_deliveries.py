@@ -2,6 +2,7 @@ import re
 
 from outbox.records import DeliveryState
 from spark.deliveries import COLUMNS, LATENCIES, STATES, deliveries
+from spark.job import gathering
 from tests.spark.histories import START_MS, Turn, history, root_of
 from tests.spark.reporting import THRESHOLDS, micros, one, told
 
@@ -34,6 +35,31 @@ def test_one_row_with_times_latencies_place_and_route(spark, tmp_path):
     assert micros(None) is None
 
 
+def test_an_event_to_several_is_a_delivery_for_each_node_that_none_of_the_others_can_answer_for(
+    spark, tmp_path
+):
+    turns = (Turn(100, "ok", "b"), Turn(200, "failed", "a"))
+    rows = history([one(receiver="b,a,007", accepted_ms=(40,), turns=turns, dead_ms=900)])
+    lives = deliveries(told(spark, tmp_path, rows), THRESHOLDS).collect()
+    root = root_of(0)
+    found = {life.subject: (life.toNode, life.state, life.outcome, life.acceptMs) for life in lives}
+    assert found == {
+        f"{root}@b": ("b", "processed", "ok", 40),
+        f"{root}@a": ("a", "processed", "failed", None),
+        f"{root}@007": ("007", "dead_letter", None, None),
+    }
+    assert {life.rootId for life in lives} == {root}
+    assert all(life.otherEngagedNode is None and life.toAgent is None for life in lives)
+
+
+def test_a_claim_of_a_stranger_that_one_of_several_was_given_up_is_no_dead_letter(spark, tmp_path):
+    rows = history([one(receiver="b,007", dead_ms=900, dead_by="b")])
+    lives = deliveries(told(spark, tmp_path, rows), THRESHOLDS).collect()
+    assert {life.toNode: (life.state, life.deadAt, life.reason) for life in lives} == {
+        "b": ("emitted", None, None), "007": ("emitted", None, None),
+    }  # fmt: skip
+
+
 def test_answers_to_what_is_not_in_the_lake_have_no_row(spark, tmp_path):
     answers = [row for row in history([one(accepted_ms=(5,), dead_ms=9)]) if row.kind != "message"]
     assert deliveries(told(spark, tmp_path, answers), THRESHOLDS).collect() == []
@@ -43,7 +69,8 @@ def test_the_data_is_exchanged_once_and_neither_joined_nor_windowed(spark, tmp_p
     spark.conf.set("spark.sql.shuffle.partitions", "4")
     try:
         lives = deliveries(told(spark, tmp_path, history([one()])), THRESHOLDS)
-        plan = lives._jdf.queryExecution().executedPlan().toString()
+        with gathering(spark):
+            plan = lives._jdf.queryExecution().executedPlan().toString()
     finally:
         spark.conf.set("spark.sql.shuffle.partitions", "1")
     assert plan.count("Exchange hashpartitioning(rootId") == plan.count("Exchange") == 1

@@ -20,7 +20,8 @@ def test_each_event_says_what_it_says_and_a_reply_also_that_its_parent_was_answe
     first, reply = root_of(0), root_of(1)
     of_first = [
         ("a", Role.ROOT), ("a", Role.ROUTED), ("a", Role.ROOT), ("b", Role.ROUTED), ("a", Role.REFUSED),
-        ("b", Role.ACCEPTED), ("b", Role.PROCESSED), ("a", Role.DEAD), ("a", Role.REPLIED),
+        ("b", Role.ACCEPTED), ("b", Role.PROCESSED), ("a", Role.DEAD), ("b", Role.BURIED),
+        ("a", Role.REPLIED),
     ]  # fmt: skip
     of_reply = [("a", Role.ROOT), ("b", Role.ROUTED), ("b", Role.ACCEPTED)]
     assert said(spark, tmp_path, rows) == sorted(
@@ -37,6 +38,25 @@ def test_each_destination_is_a_route_and_a_broadcast_goes_to_all_that_are_known(
         found = said(spark, tmp_path / str(number), changed)
         assert [node for _, node, role in found if role == Role.ROUTED] == routes
         assert [node for _, node, role in found if role == Role.ROOT] == ["a"]
+
+
+def test_an_event_to_several_is_addressed_to_each_and_a_dead_letter_names_the_node_it_gives_up(
+    spark, tmp_path
+):
+    rows = history([one(receiver="b,007", dead_ms=9)])
+    found = said(spark, tmp_path, rows)
+    assert [(node, role) for _, node, role in found] == sorted(
+        [
+            ("a", Role.ROOT),
+            ("007", Role.ADDRESSED),
+            ("b", Role.ADDRESSED),
+            ("a", Role.DEAD),
+            ("007", Role.BURIED),
+        ]
+    )
+    everybody = [msgspec.structs.replace(rows[0], to_nodes="*")]
+    roles = {role for *_, role in said(spark, tmp_path / "all", everybody)}
+    assert roles == {Role.ROOT, Role.ROUTED}, "who was meant it does not say"
 
 
 def test_steps_of_a_task_stand_for_themselves_and_say_how_far_it_is(spark, tmp_path):

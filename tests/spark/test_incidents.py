@@ -48,8 +48,6 @@ CASES = [
      {"duplicate_engagement"}),
     ("handed over twice on one node",
      one(accepted_ms=(5,), turns=(Turn(9, "ok", "b"), Turn(9, "ok", "b"))), "processed", set()),
-    ("a group of which one answers", one(receiver="b,007", accepted_ms=(5,), turns=(Turn(9, "ok", "b"),)),
-     "processed", set()),
     ("dead letter", one(attempts=3, dead_ms=9000), "dead_letter", {"dead_letter"}),
     ("given up by who did not send it", one(accepted_ms=(5,), turns=(Turn(9, "ok", "b"),), dead_ms=9000,
                                             dead_by="b"), "processed", set()),
@@ -134,3 +132,14 @@ def test_outboxes_have_incidents_of_their_own(spark, tmp_path):
     assert found["seq_gap"]["detail"] == "1 entries between 2 and 2"
     assert found["unknown_kind"]["position"] == f"a/{EPOCH}/3"
     assert all(row["rootId"] is None and row["severity"] in set(Severity) for row in found.values())
+
+
+def test_of_a_group_each_node_is_judged_by_itself_and_the_incident_names_it(spark, tmp_path):
+    half = one(receiver="b,007", accepted_ms=(5,), turns=(Turn(9, "ok", "b"),))
+    given_up = one(receiver="b,007", accepted_ms=(5,), turns=(Turn(9, "ok", "b"),), dead_ms=90)
+    _, out = report(spark, tmp_path, history([half, given_up]))
+    found = (row for row in table(out, "incidents") if row["rootId"] is not None)
+    assert {(row["incidentId"], row["rootId"], row["toNode"]) for row in found} == {
+        (f"never_accepted:{root_of(0)}@007", root_of(0), "007"),
+        (f"dead_letter:{root_of(1)}@007", root_of(1), "007"),
+    }

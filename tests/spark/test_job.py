@@ -89,7 +89,7 @@ def test_tells_what_the_oracle_tells_whatever_the_order_the_duplicates_and_the_l
 
     lives = oracle.lives(rows, nodes)
     lifecycle = table(out, "lifecycle")
-    assert {row["rootId"]: life_of(row) for row in lifecycle} == {
+    assert {row["subject"]: life_of(row) for row in lifecycle} == {
         root: facts_of(life) for root, life in lives.items()
     }
     assert len(lifecycle) == len(lives)

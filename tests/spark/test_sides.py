@@ -26,7 +26,9 @@ def test_one_row_for_a_root_and_a_node(spark, tmp_path):
         1 << Role.ROOT | 1 << Role.ROUTED | 1 << Role.REFUSED | 1 << Role.DEAD,
     )
     assert (home.reason, home.refusal, home.acceptedAt) == ("expired", "not_owner", None)
-    assert receiver.facts == 1 << Role.ROUTED | 1 << Role.ACCEPTED | 1 << Role.PROCESSED
+    spoken = 1 << Role.ACCEPTED | 1 << Role.PROCESSED
+    assert receiver.facts == 1 << Role.ROUTED | spoken | 1 << Role.BURIED
+    assert (receiver.buriedByFirst, receiver.buriedByLast) == ("a", "a")
     assert (receiver.kind, receiver.outcome, receiver.error) == (None, "failed", "boom")
 
 

@@ -16,7 +16,7 @@ from spark.layout import EVENTS, stream_dir
 from spark.rules import STREAM_RULES
 from spark.spans import Span
 from spark.stream import Following, incidents_told, start
-from tests.spark.histories import ACCEPT_MS, AS_OF_MS, START_MS, Turn, history, scripts
+from tests.spark.histories import ACCEPT_MS, AS_OF_MS, START_MS, Turn, history, root_of, scripts
 from tests.spark.reporting import THRESHOLDS, one, put_file, report, table
 
 pytestmark = pytest.mark.timeout(300)
@@ -114,6 +114,26 @@ def test_silence_raises_incidents_and_an_answer_closes_or_withdraws_them(spark, 
     opened, changed = heard[1], sorted(heard[2])
     assert (heard[0], opened, heard[3]) == ([], [("opened", "never_accepted")], [])
     assert changed == [("opened", "late_ack"), ("withdrawn", "never_accepted")]
+
+
+def test_of_a_group_each_node_is_told_by_itself_and_once(spark, tmp_path):
+    growing, heard = Growing(tmp_path), []
+
+    def tell(news):
+        heard.append({(row["change"], row["class"], row["subject"]) for row in news.collect()})
+
+    rows = history([one(receiver="b,007", accepted_ms=(5,), turns=(Turn(9, "ok", "b"),))])
+    growing.add([row for row in rows if row.source_node_id == "a"])
+    follow(spark, growing, START_MS + ACCEPT_MS + 10, tell)
+    follow(spark, growing, START_MS + ACCEPT_MS + 20, tell)
+    growing.add([row for row in rows if row.source_node_id == "b"])
+    follow(spark, growing, START_MS + ACCEPT_MS + 30, tell)
+    follow(spark, growing, START_MS + ACCEPT_MS + 40, tell)
+    silent, done = (f"{root_of(0)}@{node}" for node in ("007", "b"))
+    assert heard == [
+        {("opened", "never_accepted", silent), ("opened", "never_accepted", done)}, set(),
+        {("withdrawn", "never_accepted", done)}, set(),
+    ]  # fmt: skip
 
 
 def classes_compiled(spark):

@@ -18,6 +18,7 @@ def line(name, event):
         incident_id=f"{name}:{event}",
         name=name,
         severity=RULES[name].severity,
+        subject=event,
         root_id=event,
         kind="message",
         from_node="vps",
