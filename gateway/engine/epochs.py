@@ -23,7 +23,7 @@ from outbox.chain import Checkpoint, Entry, Head
 from outbox.cursor import floor_in
 from outbox.envelope import EVERYONE, Event, decode_event, decode_header, encode_payload
 from outbox.forks import ForkProof
-from outbox.ids import Epoch, epoch_ordinal, make_epoch
+from outbox.ids import Epoch, NodeId, epoch_ordinal, make_epoch
 from outbox.kinds import Kind
 from outbox.limits import PAGE_BYTES_MAX, PAGE_ENTRIES_MAX
 from outbox.recall import StreamEpoch
@@ -176,7 +176,8 @@ def _begin(tick: Tick, own: OwnStream, turns: Turns) -> None:
     tick.open_incident(STREAM_EPOCH, epoch, f"{own.reason}: {previous} is remembered up to {known.seq}")
     tick.effects.append(EpochBegan(tick.identity))
     _owe_again(tick)
-    for entry in unseen:
+    latest = {decode_header(entry.header).event_id: entry for entry in unseen}
+    for entry in latest.values():  # what was said several times is said once more
         _say_again(tick, entry)
     if own.reason in FORGETS:
         ended = [decode_event(entry.body) for entry in unseen]
@@ -208,6 +209,8 @@ def _say_again(tick: Tick, entry: Entry) -> None:
     trace = replace(event.trace, attempt=last + 1, first_position=first)
     to = decode_header(entry.header).to
     tick.emit(replace(event, trace=trace), tuple(to) if not isinstance(to, str) else to)
+    if event.kind == Kind.ACK and event.corr_id is not None:
+        tick.repeated |= {(NodeId(reader), event.corr_id) for reader in to}  # not twice in one tick
 
 
 def attempt_of(entry: Entry, event: Event) -> int:

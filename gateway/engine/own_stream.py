@@ -63,7 +63,8 @@ class OwnStream:
         self.shown = False
         """Others may see what was appended."""
         self._surpass = epoch_ordinal(current) if reason else -1
-        self._begun: set[Epoch] = set()
+        self._begun: set[int] = set()
+        """Ordinals: a transaction that fails, as on a full disk, begins the same one again."""
         self._answered: set[NodeId] = set()
         self._first_answer_ms: int | None = None
 
@@ -79,7 +80,7 @@ class OwnStream:
 
     def began(self, epoch: Epoch) -> None:
         """An epoch begins, in a transaction that may still fail."""
-        self._begun.add(epoch)
+        self._begun.add(epoch_ordinal(epoch))
 
     def is_due(self, current: Epoch) -> bool:
         """Whether a new epoch has to begin."""

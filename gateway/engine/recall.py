@@ -75,9 +75,8 @@ def hear(tick: Tick, turns: Turns, arrived: Arrived) -> None:
     for ended in said.ended:
         for row in tick.store.turns_of(arrived.source, event_id(ended.ref)):
             _end(tick, turns, row, ended)
-    for ref in said.accepted:
-        if tick.store.turns_of(arrived.source, event_id(ref)):
-            _suspect(tick, ref)
+    for ref in said.accepted:  # also what is not here yet: it may come again behind this answer
+        _suspect(tick, event_id(ref))
     if not said.more:
         tick.store.trust(arrived.source)
         turns.withheld.trust(tick, arrived.source)
@@ -102,10 +101,10 @@ def _end(tick: Tick, turns: Turns, row: Received, ended: Ended) -> None:
             tick.open_incident(
                 DUPLICATE_ENGAGEMENT, row.event_id, f"ended before and again by {row.to_agent}"
             )
-    elif turns.live_lease(row) is not None:
+        return
+    if turns.live_lease(row) is not None:  # taken away: else it is dealt once more when the lease runs out
         tick.open_incident(DUPLICATE_ENGAGEMENT, row.event_id, f"ended before, {row.to_agent} has it again")
-    else:
-        turns.end_as_before(tick, row, ended.outcome, ended.error)
+    turns.end_as_before(tick, row, ended.outcome, ended.error)
 
 
 def _ended_since(tick: Tick, row: Received) -> bool:

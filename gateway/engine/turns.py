@@ -132,7 +132,7 @@ class Turns:
         self.withheld.doubt(tick)
 
     def end_as_before(self, tick: Tick, row: Received, outcome: Outcome, error: str | None) -> None:
-        """A turn that nobody holds was ended before this node forgot it: say so again, and do not deal it."""
+        """A turn was ended before this node forgot it: say so again, and take it from whoever has it."""
         self._end(tick, row, outcome, error)
 
     @property

@@ -186,6 +186,33 @@ def test_what_nobody_has_seen_is_said_again(mesh: Any) -> None:
     assert mesh.delivery("a", asked).state is S.ACCEPTED
 
 
+def test_what_was_said_several_times_and_never_seen_is_said_once_more(mesh: Any, stranger: Any) -> None:
+    """Two attempts of one ACK would both have become the next one, which is no batch that can be kept."""
+    mesh.own("eve", "x")
+    mesh.meet()
+    backup = deepcopy(mesh.store("b"))
+    mesh.sent("b", "bob", "ann")
+    mesh.pull("a", "b")
+    mesh.come_back("b", backup)
+    message = stranger.event()
+    again = [replace(message, trace=replace(message.trace, attempt=attempt)) for attempt in (2, 3)]
+    for event in (message, *again):
+        mesh.tick("b", stranger.says(event))
+    assert mesh.store("b").shown().seq < mesh.store("b").head().seq
+    mesh.answer("b", by="a")
+    acks = [event for event in mesh.history("b") if event.corr_id == message.event_id]
+    assert [ack.trace.attempt for ack in acks] == [4], "the three before are not shown to anybody"
+
+
+def test_an_epoch_that_a_full_disk_refuses_again_and_again_is_no_copy(mesh: Any, only: Any) -> None:
+    mesh.come_back("a", mesh.store("a"), Reason.RESTORE)
+    for _ in range(2 * EPOCHS_BEGUN_MAX):
+        mesh.tick("a", StreamKnown(B, None), lost=True)
+    effects = mesh.wake("a")
+    assert only(effects, EpochBegan)
+    assert not only(effects, CopyRuns)
+
+
 def test_a_copy_that_never_stops_ends_the_process(mesh: Any, only: Any) -> None:
     for _ in range(EPOCHS_BEGUN_MAX):
         stray = Head(make_epoch(epoch_ordinal(mesh.epoch_of("a")), b"\x01" * 6), Seq(1), b"h" * 32)

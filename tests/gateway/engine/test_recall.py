@@ -146,6 +146,23 @@ def test_what_was_done_twice_before_anybody_knew_is_reported(mesh: Any) -> None:
     assert (DUPLICATE_ENGAGEMENT, event) in mesh.incidents("b")
 
 
+def test_what_an_agent_has_in_hand_once_more_is_taken_away_when_its_end_is_known(mesh: Any) -> None:
+    event = mesh.sent("a", "ann", "bob")
+    mesh.meet()
+    backup = deepcopy(mesh.store("b"))
+    mesh.settle("b", "bob", event)
+    mesh.meet()
+    mesh.come_back("b", backup)
+    (turn,) = mesh.listen("b", "bob")
+    mesh.answer("b", by="a")
+    mesh.meet()
+    assert (DUPLICATE_ENGAGEMENT, event) in mesh.incidents("b")
+    assert mesh.row("b", event).state is T.DONE
+    mesh.advance(10 * 60_000)
+    mesh.tick("b")
+    assert mesh.row("b", event).delivery_count == turn.delivery_count, "its lease ran out"
+
+
 def test_a_failed_sync_begins_an_epoch_and_doubts_nobody(mesh: Any, only: Any) -> None:
     event = mesh.sent("a", "ann", "bob")
     mesh.meet()
