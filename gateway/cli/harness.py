@@ -31,7 +31,9 @@ def harness() -> None:
     "--minutes", type=click.IntRange(1, 100_000), help="Minutes under faults (default: the seed's)."
 )
 @click.option("--messages", type=click.IntRange(0, 100_000), help="Messages sent (default: the seed's).")
-@click.option("--faults", help="Classes of faults by comma, or none (default: the seed's).")
+@click.option(
+    "--faults", help="Classes of faults by comma, or none; +CLASS,… beside the seed's (default: the seed's)."
+)
 @click.option("--shrink", is_flag=True, help="Make the first failing world as small as it goes.")
 @click.option("--stop", is_flag=True, help="Stop at the first failing world.")
 @click.option("--trace", is_flag=True, help="Print every event of every world.")

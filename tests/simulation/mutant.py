@@ -23,6 +23,8 @@ class Mutation(NamedTuple):
     """It must be seen within so many worlds, from seed 0."""
     runs: int = 0
     """It must also be seen within so many runs on real processes, from seed 1."""
+    faults: str = ""
+    """Classes that are on, where the seed's would not show it."""
 
 
 def read_mutation(path: Path) -> Mutation:
@@ -44,9 +46,10 @@ def plant(mutation: Mutation, folder: Path) -> None:
     target.write_text(text.replace(mutation.old, mutation.new))
 
 
-def first_failing_seed(folder: Path, seeds: int) -> int | None:
+def first_failing_seed(folder: Path, seeds: int, faults: str = "") -> int | None:
     """The first world in which the copy breaks a promise."""
-    found = _harness(folder, "sim", "--seeds", str(seeds), "--from", "0", "--stop")
+    classes = ("--faults", faults) if faults else ()
+    found = _harness(folder, "sim", "--seeds", str(seeds), "--from", "0", "--stop", *classes)
     failed = found["failed"]
     return failed[0] if failed else None
 

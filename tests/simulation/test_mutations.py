@@ -49,7 +49,7 @@ def test_every_mutation_still_fits_the_code(path: Path) -> None:
 def test_the_simulation_sees_it(path: Path, tmp_path: Path) -> None:
     mutation = read_mutation(path)
     plant(mutation, tmp_path)
-    assert first_failing_seed(tmp_path, mutation.seeds) is not None
+    assert first_failing_seed(tmp_path, mutation.seeds, mutation.faults) is not None
 
 
 @pytest.mark.long
@@ -57,7 +57,12 @@ def test_the_simulation_sees_it(path: Path, tmp_path: Path) -> None:
 def test_without_a_bug_the_same_worlds_are_clean(tmp_path: Path) -> None:
     """Otherwise "seen" would mean nothing."""
     copy(tmp_path)
-    assert first_failing_seed(tmp_path, max(read_mutation(path).seeds for path in MUTATIONS)) is None
+    worlds: dict[str, int] = {}
+    for mutation in map(read_mutation, MUTATIONS):
+        worlds[mutation.faults] = max(worlds.get(mutation.faults, 0), mutation.seeds)
+    assert {faults: first_failing_seed(tmp_path, seeds, faults) for faults, seeds in worlds.items()} == (
+        dict.fromkeys(worlds)
+    )
 
 
 def test_without_a_bug_the_first_worlds_are_clean(tmp_path: Path) -> None:

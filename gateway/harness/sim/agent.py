@@ -18,7 +18,7 @@ from gateway.errors import Busy, Denied
 from gateway.harness.sim.dice import Dice
 from gateway.harness.sim.gateway import SimGateway
 from gateway.harness.sim.habits import Habit, Habits
-from gateway.harness.sim.witness import Witness
+from gateway.harness.sim.seeing import Seeing
 from outbox.envelope import decode_event
 from outbox.ids import AgentId, EventId
 from outbox.kinds import Kind, Outcome
@@ -55,7 +55,7 @@ class _Died(Exception):
 class SimAgent:
     """One agent of one node."""
 
-    def __init__(self, name: AgentId, habits: Habits, dice: Dice, witness: Witness) -> None:
+    def __init__(self, name: AgentId, habits: Habits, dice: Dice, witness: Seeing) -> None:
         self.name = name
         self.habits = habits
         self.credit = dice.between(1, 4)

@@ -6,7 +6,7 @@ from gateway.engine.streams import RELAY_TAMPERED, STALLED
 from gateway.harness.sim.disk import Disk
 from gateway.harness.sim.findings import Finding, Promise
 from gateway.harness.sim.mesh import SimMesh
-from outbox.chain import Head, check_signature
+from outbox.chain import Entry, Head, check_signature
 from outbox.errors import PeerError
 from outbox.ids import NodeId, Seq
 from outbox.records import Copy
@@ -38,9 +38,8 @@ def _copy(mesh: SimMesh, name: NodeId, disk: Disk, copy: Copy) -> Iterator[Findi
         yield Finding(Promise.CURSORS_ARE_HONEST, what)
     start = Head(copy.epoch, Seq(copy.first - 1), b"")
     kept = disk.read_copy(copy.source, start, _ALL, _ALL_BYTES)
-    written = [entry for entry in mesh.homes[copy.source].disk.whole_outbox() if entry.seq > start.seq]
     assert kept is not None, "a copy holds something"
-    if list(kept.entries) != written[: len(kept.entries)]:
+    if not any(_wrote(disk, copy, list(kept.entries)) for disk in mesh.homes[copy.source].histories()):
         yield Finding(Promise.LIARS_ARE_REFUSED, f"{name} holds a copy of {copy.source} that it never wrote")
     try:
         check_signature(kept.checkpoint, mesh.keys.mesh, copy.source, mesh.keys.key(copy.source).verify)
@@ -48,8 +47,18 @@ def _copy(mesh: SimMesh, name: NodeId, disk: Disk, copy: Copy) -> Iterator[Findi
         yield Finding(Promise.LIARS_ARE_REFUSED, f"{name} holds an unsigned copy: {error}")
 
 
+def _wrote(writer: Disk, copy: Copy, kept: list[Entry]) -> bool:
+    entries = [
+        entry for epoch, entry in writer.whole_outbox() if epoch == copy.epoch and entry.seq >= copy.first
+    ]
+    return entries[: len(kept)] == kept
+
+
 def _bodies(mesh: SimMesh, name: NodeId, disk: Disk) -> Iterator[Finding]:
-    written = {node: {entry.body for entry in home.disk.whole_outbox()} for node, home in mesh.homes.items()}
+    written = {
+        node: {entry.body for past in home.histories() for _, entry in past.whole_outbox()}
+        for node, home in mesh.homes.items()
+    }
     for agent in mesh.agents[name]:
         for row in disk.inbox(agent.name, done=True, limit=_ALL):
             if row.source in written and row.body not in written[row.source]:

@@ -4,7 +4,10 @@ A commit may be refused while the disk is full, may take long, and may be lost w
 has heard of it: nothing that depends on it has left the process then, so both outcomes are honest.
 """
 
+from collections import deque
 from collections.abc import Callable
+from dataclasses import fields, is_dataclass, replace
+from typing import TypeVar
 
 from outbox.chain import Entry, Head
 from outbox.delivery import settled
@@ -14,7 +17,9 @@ from outbox.kinds import Kind
 from outbox.memory import MemoryStore
 from outbox.records import Delivery, Identity, Incident, Received
 
-_ALL_ENTRIES, _ALL_BYTES = 10_000_000, 1 << 40
+_Value = TypeVar("_Value")
+_OF_THE_MACHINE = frozenset({"full", "slow_us", "busy", "noted", "commits", "_last", "_undo"})
+"""What of a disk is in no backup."""
 
 
 class Disk(MemoryStore):
@@ -31,7 +36,7 @@ class Disk(MemoryStore):
         """Hears of incidents while they are written."""
         self.commits = 0
         self._last: tuple[list[Callable[[], object]], Head] | None = None
-        self.forgotten_entries: list[Entry] = []
+        self.forgotten_entries: list[tuple[Epoch, Entry]] = []
         """What retention has taken away, for the judge: the whole history is what he wants to see."""
         self.forgotten_deliveries: dict[EventId, list[Delivery]] = {}
         self.forgotten_turns: dict[tuple[NodeId, EventId, AgentId], Received] = {}
@@ -62,12 +67,36 @@ class Disk(MemoryStore):
         self.noted(incident)
         super().put_incident(incident)
 
+    def image(self) -> "Disk":
+        """What a backup holds: all that is committed at this moment."""
+        assert self._undo is None, "a backup is made between two transactions"
+        made = Disk(self._identity)
+        for name, value in vars(self).items():
+            if name not in _OF_THE_MACHINE:
+                setattr(made, name, _copied(value))
+        return made
+
     # --- what was there and is forgotten
 
-    def whole_outbox(self) -> list[Entry]:
-        """Every entry that was ever committed, forgotten ones too."""
-        page = self.read(self.beginning(), _ALL_ENTRIES, _ALL_BYTES)
-        return [*self.forgotten_entries, *(page.entries if page is not None else ())]
+    def whole_outbox(self) -> list[tuple[Epoch, Entry]]:
+        """Every entry that was ever committed, by epoch: forgotten ones too, and what was never shown."""
+        left = [(epoch, entry) for epoch, past in self._histories.items() for entry in past.entries]
+        return sorted([*self.forgotten_entries, *left], key=lambda item: (item[0], item[1].seq))
+
+    def places_of(self, event: EventId) -> list[tuple[Epoch, Entry]]:
+        """Own entries that are this event or refer to it, with their epochs."""
+        return [(epoch, self._entry(epoch, seq)) for epoch, seq in self._about.get(event, ())]
+
+    def shown_to(self, epoch: Epoch) -> Seq:
+        """How far an own epoch may have been shown; 0 for one that is not in this outbox."""
+        if epoch == self._identity.epoch:
+            return self.shown().seq
+        return next((row.shown for row in self.ended_epochs() if row.epoch == epoch), Seq(0))
+
+    def last_of(self, epoch: Epoch) -> Seq:
+        """The last entry of an own epoch, shown or not; 0 for one that is not in this outbox."""
+        past = self._histories.get(epoch)
+        return Seq(past.base.seq + len(past.entries)) if past is not None else Seq(0)
 
     def ever_received(self, source: NodeId, event: EventId, agent: AgentId) -> Received | None:
         """The ledger row, or what it was when it was forgotten."""
@@ -92,7 +121,7 @@ class Disk(MemoryStore):
 
     def _forget(self, epoch: Epoch, entry: Entry) -> None:
         self._log().append(self.forgotten_entries.pop)
-        self.forgotten_entries.append(entry)
+        self.forgotten_entries.append((epoch, entry))
         super()._forget(epoch, entry)
 
     def _forget_rows(self, event: EventId) -> None:
@@ -100,6 +129,20 @@ class Disk(MemoryStore):
         if rows:
             self._set(self.forgotten_deliveries, event, rows)
         super()._forget_rows(event)
+
+
+def _copied(value: _Value) -> _Value:
+    """Containers anew, with all that they hold; records never change."""
+    match value:
+        case dict():
+            return type(value)((key, _copied(item)) for key, item in value.items())
+        case list() | set() | deque():
+            return type(value)(map(_copied, value))
+        case _ if is_dataclass(value) and not isinstance(value, type):
+            return replace(
+                value, **{field.name: _copied(getattr(value, field.name)) for field in fields(value)}
+            )
+    return value
 
 
 def forgotten_too_early(disk: Disk) -> list[Delivery]:

@@ -39,9 +39,9 @@ from gateway.outlets import GatewayOutlets
 from gateway.retaining import retain
 from gateway.runtime import Runtime
 from gateway.tokens import TokenTable
-from outbox.chain import Verify
+from outbox.chain import Head, Verify
 from outbox.errors import NotFound
-from outbox.ids import NodeId
+from outbox.ids import NodeId, epoch_ordinal
 from outbox.records import Identity
 from stateroom.outflow import GONE
 from stateroom.sockets import recv_of, send_of
@@ -66,6 +66,14 @@ class SimHome:
     limits: CourierLimits = field(default_factory=CourierLimits)
     restored: Reason | None = None
     """A backup was put back since the last start."""
+    lost: list[Disk] = field(default_factory=list)
+    """Disks that were the node's and are no longer: what they say beyond its own disk, it has forgotten."""
+    put_back: Head | None = None
+    """The head of the backup with which it was last told to begin a new epoch."""
+    went_back_to: int = 0
+    """The ordinal of the epoch in which it was when it last went back."""
+    went_back_as: int = 0
+    """Which one it was of all that went back in this world."""
 
     def begun(self) -> None:
         """The epoch that a restore asks for has begun."""
@@ -80,6 +88,31 @@ class SimHome:
     def name(self) -> str:
         """The node's."""
         return self.identity.node
+
+    def histories(self) -> list[Disk]:
+        """What it knows, and what it knew."""
+        return [self.disk, *self.lost]
+
+    def copied(self, clock: SimClock) -> "SimHome":
+        """The same home on another machine, which nobody can dial."""
+        return SimHome(
+            self.identity,
+            self.disk.image(),
+            clock,
+            self.keys,
+            dict(self.stored),
+            reachable=False,
+            policy=self.policy,
+            limits=self.limits,
+        )
+
+    def go_back(self, image: Disk, stored: Stored, *, told: bool) -> None:
+        """A backup takes the place of what is there; ``told``: by ``gateway restore``, else by hand."""
+        self.lost.append(self.disk)
+        self.disk, self.stored = image, dict(stored)
+        self.went_back_to = epoch_ordinal(image.identity().epoch)
+        self.restored = Reason.RESTORE if told else None
+        self.put_back = image.head() if told else None
 
 
 class _NoDesk(Desk):
@@ -100,7 +133,7 @@ Resident = Callable[["SimGateway"], Coroutine[Any, Any, None]]
 class SimGateway:
     """One process of a node."""
 
-    def __init__(self, home: SimHome, network: Network, loop: SimLoop) -> None:
+    def __init__(self, home: SimHome, network: Network, loop: SimLoop, *, listens: bool = True) -> None:
         self.name = home.name
         self.home = home
         self.loop = loop
@@ -115,6 +148,7 @@ class SimGateway:
         self.on_exit: Callable[[BaseException | None], None] = lambda _error: None
         """The process ended by itself."""
         self._network = network
+        self._listens = listens
         self._local: Local
         self._tasks: asyncio.TaskGroup | None = None
 
@@ -145,7 +179,8 @@ class SimGateway:
         rooms.watch(runtime.see)
         rooms.watch(registry.see)
         rooms.watch(peering.see)
-        self._network.join(self)
+        if self._listens:
+            self._network.join(self)
         async with asyncio.TaskGroup() as tasks:
             self._tasks = tasks
             tasks.create_task(runtime.run())

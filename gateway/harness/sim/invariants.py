@@ -12,6 +12,7 @@ from gateway.harness.sim.liar import STOLEN, STRANGER, Liar
 from gateway.harness.sim.mesh import SimMesh
 from gateway.harness.sim.outbox import OutboxRead, read_outbox
 from gateway.harness.sim.plan import Fault
+from gateway.harness.sim.remembering import judge_memories
 from outbox.delivery import INBOX_FULL, is_for_several, settled
 from outbox.envelope import Event
 from outbox.errors import PeerError
@@ -26,23 +27,33 @@ _STATES = tuple(DeliveryState)
 
 def unrest(mesh: SimMesh) -> str | None:
     """What is still under way; None when everything has ended and everybody knows the same."""
-    for name, home in mesh.homes.items():
-        waiting = [agent.name for agent in mesh.agents[name] if agent.todo]
-        if waiting:
-            return f"{waiting[0]} has something to send"
-        if name not in mesh.gateways:
-            return f"{name} does not run"
-        for row in home.disk.deliveries(_STATES, _ALL):
-            if not settled(Kind(row.kind), row.state):
-                return f"{row.event_id} of {row.from_agent} is {row.state} ({row.node} attempt {row.attempt})"
-        for turn in home.disk.open_turns():
-            return f"{turn.event_id} at {turn.to_agent} is {turn.state}"
-        for other, theirs in mesh.homes.items():
-            cursor = home.disk.cursor(other)
-            if other != name and (cursor.seq if cursor else 0) != theirs.disk.head().seq:
-                return f"{name} has not read {other} to its end"
+    for name in mesh.names:
+        if (why := _unrest_at(mesh, name)) is not None:
+            return why
     digests = {gateway.digest() for gateway in mesh.living()}
     return None if len(digests) == 1 else "the state rooms differ"
+
+
+def _unrest_at(mesh: SimMesh, name: NodeId) -> str | None:
+    disk = mesh.homes[name].disk
+    if waiting := [agent.name for agent in mesh.agents[name] if agent.todo]:
+        return f"{waiting[0]} has something to send"
+    if name not in mesh.gateways or name in mesh.twins.running():
+        return f"{name} does not run, or runs twice"
+    for row in disk.deliveries(_STATES, _ALL):
+        if not settled(Kind(row.kind), row.state):
+            return f"{row.event_id} of {row.from_agent} is {row.state} ({row.node} attempt {row.attempt})"
+    for turn in disk.open_turns():
+        return f"{turn.event_id} at {turn.to_agent} is {turn.state}"
+    return next((f"{name} has not read {other} to its end" for other in _unread(mesh, name)), None)
+
+
+def _unread(mesh: SimMesh, name: NodeId) -> Iterator[NodeId]:
+    for other, theirs in mesh.homes.items():
+        head, cursor = theirs.disk.head(), mesh.homes[name].disk.cursor(other)
+        there = cursor is not None and (cursor.epoch, cursor.seq) == (head.epoch, head.seq)
+        if other != name and head.seq and not there:
+            yield other
 
 
 def judge(mesh: SimMesh, liars: Sequence[Liar]) -> Iterator[Finding]:
@@ -56,10 +67,11 @@ def judge(mesh: SimMesh, liars: Sequence[Liar]) -> Iterator[Finding]:
         yield from _incidents(name, home.disk)
         yield from _turns(mesh, name, home.disk)
         for source, outbox in outboxes.items():
-            yield from _cursor(home.disk, mesh.homes[source].disk, outbox, outboxes[name])
+            yield from _cursor(mesh, home.disk, mesh.homes[source].disk, outbox, outboxes[name])
         yield from forgotten(mesh, name, outboxes[name])
         yield from _lies(name, home.disk, liars)
     yield from _engaged_once(mesh)
+    yield from judge_memories(mesh)
     yield from _reached(mesh)
 
 
@@ -71,8 +83,10 @@ def _chain(mesh: SimMesh, name: NodeId, disk: Disk) -> Iterator[Finding]:
 
 
 def _sent(mesh: SimMesh, name: NodeId, outbox: OutboxRead) -> Iterator[Finding]:
+    pasts = [read_outbox(past) for past in mesh.homes[name].lost]
     for event, (node, _) in mesh.witness.told.items():
-        if node == name and event not in outbox.attempts:
+        lost = node != name or any(event in past.attempts for past in pasts)
+        if event not in outbox.attempts and not lost:
             yield Finding(Promise.SENT_IS_KEPT, f"{event} was told sent and is not in the outbox of {name}")
     for event, attempts in outbox.attempts.items():
         if attempts != list(range(1, len(attempts) + 1)):
@@ -103,8 +117,11 @@ def _deliveries(mesh: SimMesh, name: NodeId, disk: Disk, outbox: OutboxRead) -> 
             yield from _dead(name, disk, row, outbox)
         if row.state is not DeliveryState.SUPERSEDED and row.node is not None:
             there = mesh.homes[row.node].disk
-            turns = there.ever_turns(name, row.event_id)
+            turns = there.ever_turns(name, row.event_id) or mesh.memories.lost_turns(row.node, name, row)
             unheard = row.state is DeliveryState.DEAD_LETTER and skipped(disk, there)
+            twice = row.node in mesh.twins.of or mesh.memories.dealt_again(row.node, row.event_id)
+            never_dealt = mesh.memories.forgot(row.node) and bool(turns) and not turns[0].delivery_count
+            unheard = unheard or twice or never_dealt  # it expired while an answer was waited for
             yield from _agreement(name, row, combined(turns) if turns else None, unheard=unheard)
     missing = [event for event in outbox.owed if not disk.ever_owed(event)]
     for event in missing:
@@ -179,7 +196,7 @@ def _turn(mesh: SimMesh, name: NodeId, row: Received) -> Iterator[Finding]:
         if row.delivery_count:
             yield Finding(Promise.LIARS_ARE_REFUSED, f"{name} engaged {row.event_id} of {row.source}")
         return
-    sent = mesh.homes[row.source].disk.ever_owed(row.event_id)
+    sent = [owed for past in mesh.homes[row.source].histories() for owed in past.ever_owed(row.event_id)]
     if not sent:
         yield Finding(
             Promise.EVERY_SEND_ENDS, f"{name} took {row.event_id}, which {row.source} does not know"
@@ -190,16 +207,21 @@ def _turn(mesh: SimMesh, name: NodeId, row: Received) -> Iterator[Finding]:
         )
 
 
-def _cursor(disk: Disk, writer: Disk, outbox: OutboxRead, own: OutboxRead) -> Iterator[Finding]:
+def _cursor(
+    mesh: SimMesh, disk: Disk, writer: Disk, outbox: OutboxRead, own: OutboxRead
+) -> Iterator[Finding]:
     name, source = disk.identity().node, writer.identity().node
     upto = disk.head() if source == name else disk.cursor(source)
     if upto is None:
         return
-    if source != name and upto.hash != outbox.hashes[upto.seq]:
+    if source != name and upto.hash != outbox.hashes.get((upto.epoch, upto.seq)):
         yield Finding(Promise.CURSORS_ARE_HONEST, f"{name} stands at another {upto.seq} of {source}")
-    for seq, event in outbox.deliverable(name):
+    for place, event in outbox.deliverable(name):
         handled = _handled(disk, own, source, event) or missed(disk, writer, event.event_id)
-        if seq <= upto.seq and not handled:
+        if place[0] != writer.identity().epoch and not handled:  # who stands nowhere reads the current one
+            rows = [row for row in writer.obligations(event.event_id) if row.node == name]
+            handled = any(mesh.memories.lost_turns(name, source, row) for row in rows)
+        if place <= (upto.epoch, upto.seq) and not handled:
             yield Finding(
                 Promise.CURSORS_ARE_HONEST, f"{name} passed {event.event_id} of {source} and did not take it"
             )
@@ -217,7 +239,8 @@ def _reached(mesh: SimMesh) -> Iterator[Finding]:
         for row in home.disk.deliveries(_STATES, _ALL):
             if not is_for_several(row) or row.accepted_at_ms is None or row.node is None:
                 continue
-            taken = {turn.to_agent for turn in mesh.homes[row.node].disk.turns_of(source, row.event_id)}
+            pasts = mesh.homes[row.node].histories()
+            taken = {turn.to_agent for past in pasts for turn in past.turns_of(source, row.event_id)}
             meant = {agent.name for agent in mesh.agents[row.node]} - {row.from_agent}
             if row.to_agent != "*":
                 meant &= {AgentId(name) for name in row.to_agent.split(",")}

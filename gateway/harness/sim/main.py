@@ -20,6 +20,8 @@ from gateway.harness.sim.world import Verdict
 
 Print = Callable[[str], None]
 _FINDINGS_SHOWN = 5
+_ALSO = "+"
+"""Before classes that are on beside those of the seed."""
 
 
 class Wish(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,8 +41,14 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
 
 def run(wish: Wish, say: Print) -> bool:
     """Do it; whether every promise was kept. Raises ConfigError for a fault that does not exist."""
+    also = wish.faults is not None and wish.faults.startswith(_ALSO)
+    named = faults_of(wish.faults.removeprefix(_ALSO) if wish.faults is not None else None)
     limits = Limits(
-        nodes=wish.nodes, minutes=wish.minutes, messages=wish.messages, faults=faults_of(wish.faults)
+        nodes=wish.nodes,
+        minutes=wish.minutes,
+        messages=wish.messages,
+        faults=None if also else named,
+        also=named or () if also else (),
     )
     seeds = range(wish.first, wish.first + wish.seeds)
     verdicts = run_seeds(seeds, limits, echo=say if wish.trace else None)

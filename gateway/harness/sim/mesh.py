@@ -21,6 +21,7 @@ from gateway.harness.sim.gateway import SimGateway, SimHome
 from gateway.harness.sim.habits import BAD, ECHOING, GOOD
 from gateway.harness.sim.liar import LIAR, STRANGER
 from gateway.harness.sim.loop import SimLoop, make_loop
+from gateway.harness.sim.memories import Memories
 from gateway.harness.sim.network import Network, Weather
 from gateway.harness.sim.plan import Fault, Plan
 from gateway.harness.sim.room import Stored
@@ -28,6 +29,8 @@ from gateway.harness.sim.signing import Keys
 from gateway.harness.sim.tampering import Tampering
 from gateway.harness.sim.timeline import Timeline
 from gateway.harness.sim.topology import topology_of
+from gateway.harness.sim.twins import Twins, found_a_copy
+from gateway.harness.sim.wire import WireEnd
 from gateway.harness.sim.witness import Witness
 from outbox.ids import AgentId, Epoch, NodeId
 from outbox.records import Identity
@@ -59,9 +62,10 @@ class SimMesh:
         self.tampering = Tampering(self.topology, Dice(plan.seed, "tampering"), chronicle)
         self.network.alter, self.network.meet = self.tampering.alter, self.topology.meet
         self.homes = {name: self._home(name) for name in self.names}
-        disks = {str(name): home.disk for name, home in self.homes.items()}
-        self.witness = Witness(disks, chronicle, frozenset({LIAR, STRANGER}))
-        self.network.tap = self.witness.tap
+        self.memories = Memories({str(name): home for name, home in self.homes.items()}, chronicle)
+        self.witness = Witness(self.memories, chronicle, frozenset({LIAR, STRANGER}))
+        self.twins = Twins(self.network, plan.seed)
+        self.network.tap = self._tap
         if {Fault.STOP, Fault.SLOW_DISK}.isdisjoint(plan.faults):
             self.witness.watch_leases(timeline, CourierLimits().lease_ms)
         self.agents = {
@@ -151,6 +155,46 @@ class SimMesh:
         if lose_commit:
             disk.lose_last_commit()
 
+    def clone(self, name: NodeId) -> None:
+        """The home of the node is started a second time."""
+        loop = make_loop(self.timeline, lambda what, error: self._stumbled(name, what, error))
+        self.chronicle.note(name, "copied")
+        gateway = self.twins.start(self.homes[name], [agent.name for agent in self.agents[name]], loop)
+        gateway.on_exit = lambda error: self._twin_ended(name, error)
+        self.witness.copied(name)
+
+    def stop_twins(self) -> None:
+        """Operators have found the copies; each original goes on."""
+        for name in self.twins.running():
+            self._stop_twin(name)
+
+    def _stop_twin(self, name: NodeId) -> None:
+        if self.twins.stop(name):
+            self.chronicle.note(name, "copy stops")
+
+    def _twin_ended(self, name: NodeId, error: BaseException | None) -> None:
+        if found_a_copy(error):
+            self._stop_twin(name)
+        else:
+            self._ended(name, error)
+
+    def _tap(self, end: WireEnd, message: bytes) -> None:
+        if not self.twins.speaks(end):
+            self.witness.tap(end, message)
+
+    def back_up(self, name: NodeId) -> tuple[Disk, Stored]:
+        """What ``gateway backup`` would hold now; a transaction that dies with its process is not in it."""
+        home = self.homes[name]
+        return home.disk.image(), dict(home.stored)
+
+    def restore(self, name: NodeId, image: tuple[Disk, Stored], *, told: bool) -> None:
+        """The node is what it was then: with a note that says so, or by hand."""
+        self.kill(name)
+        self.chronicle.note(name, "restored", "from a backup" if told else "by hand")
+        self.homes[name].go_back(*image, told=told)
+        self.homes[name].went_back_as = self.timeline.serial()
+        self.witness.went_back(name)
+
     def living(self) -> list[SimGateway]:
         """The processes that run, by name."""
         return [self.gateways[name] for name in self.names if name in self.gateways]
@@ -168,6 +212,11 @@ class SimMesh:
         raise structlog.DropEvent
 
     def _ended(self, name: NodeId, error: BaseException | None) -> None:
+        if name in self.twins.of and found_a_copy(error):
+            self.chronicle.note(name, "ends", "since a copy of it runs")
+            self._stop_twin(name)
+            self.kill(name)
+            return
         self._find_bug(name, "the process ended", "".join(traceback.format_exception(error)))
         self.gateways[name].loop.doomed = True
 

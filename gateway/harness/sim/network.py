@@ -59,6 +59,11 @@ class Network:
         for wire in [wire for wire in self._wires.values() if name in wire.names]:
             self.drop(wire)
 
+    def hang_up(self, party: Party) -> None:
+        """A process that nobody could dial is gone."""
+        for wire in [wire for wire in self._wires.values() if any(end.owner is party for end in wire.ends)]:
+            self.drop(wire)
+
     # --- what is wrong
 
     def block(self, source: str, target: str) -> None:

@@ -7,15 +7,17 @@ from gateway.engine.retention import RETENTION_FLOOR
 from gateway.harness.sim.disk import Disk
 from outbox.chain import extend, genesis
 from outbox.envelope import Ack, DeadLetter, Event, Signal, decode_event, decode_header, decode_payload
-from outbox.ids import EventId, NodeId, Seq
+from outbox.ids import Epoch, EventId, NodeId, Seq
 from outbox.kinds import RULES, AckStatus, Kind, Outcome
+
+Place = tuple[Epoch, Seq]
 
 
 @dataclass
 class OutboxRead:
     """What one node has written."""
 
-    hashes: dict[int, bytes] = field(default_factory=dict)
+    hashes: dict[tuple[Epoch, int], bytes] = field(default_factory=dict)
     """The chain's hash at each position."""
     attempts: dict[EventId, list[int]] = field(default_factory=dict)
     owed: dict[EventId, None] = field(default_factory=dict)
@@ -31,18 +33,19 @@ class OutboxRead:
     """What it gave up, and why."""
     floors: set[str] = field(default_factory=set)
     """The places up to which it says that it has forgotten."""
-    _wanted: list[tuple[Seq, tuple[NodeId, ...] | str, Event]] = field(default_factory=list)
+    _wanted: list[tuple[Place, tuple[NodeId, ...] | str, Event]] = field(default_factory=list)
 
-    def deliverable(self, reader: NodeId) -> Iterator[tuple[Seq, Event]]:
-        """What this node must take."""
-        return ((seq, event) for seq, to, event in self._wanted if reader in to)
+    def deliverable(self, reader: NodeId) -> Iterator[tuple[Place, Event]]:
+        """What this node must take, of what was shown."""
+        return ((place, event) for place, to, event in self._wanted if reader in to)
 
-    def add(self, seq: Seq, to: tuple[NodeId, ...] | str, event: Event) -> None:
+    def add(self, place: Place, to: tuple[NodeId, ...] | str, event: Event, *, shown: bool) -> None:
         """One entry more."""
         self.attempts.setdefault(event.event_id, []).append(event.trace.attempt)
         if RULES[Kind(event.kind)].wakes:
             self.owed[event.event_id] = None
-            self._wanted.append((seq, to, event))
+            if shown:
+                self._wanted.append((place, to, event))
             if event.idempotency_key is not None:
                 name = f"{event.source_agent_id}/{event.idempotency_key}"
                 self.keys.setdefault(name, set()).add(event.event_id)
@@ -68,11 +71,13 @@ class OutboxRead:
 def read_outbox(disk: Disk) -> OutboxRead:
     """All of it, with what was forgotten."""
     read = OutboxRead()
-    identity = disk.identity()
-    head = genesis(identity.mesh, identity.node, identity.epoch)
-    read.hashes[0] = head.hash
-    for entry in disk.whole_outbox():
+    identity, head = disk.identity(), disk.genesis()
+    read.hashes[head.epoch, 0] = head.hash
+    for epoch, entry in disk.whole_outbox():
+        if epoch != head.epoch:
+            head = genesis(identity.mesh, identity.node, epoch)
         head = extend(head, (entry,))
-        read.hashes[entry.seq] = head.hash
-        read.add(entry.seq, decode_header(entry.header).to, decode_event(entry.body))
+        read.hashes[epoch, entry.seq] = head.hash
+        to, event = decode_header(entry.header).to, decode_event(entry.body)
+        read.add((epoch, entry.seq), to, event, shown=entry.seq <= disk.shown_to(epoch))
     return read

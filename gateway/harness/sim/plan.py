@@ -63,6 +63,14 @@ class Fault(StrEnum):
     """Some messages are for everybody, or for two or three agents."""
     AWAY = "away"
     """For minutes a node does not meet some or all of the others."""
+    RESTORE = "restore"
+    """A node is put back to an older backup, by command or by hand, while the others went on."""
+    CLONE = "clone"
+    """The home of a node is started a second time, as from the image of a virtual machine."""
+
+
+_ON_REQUEST = frozenset({Fault.RESTORE, Fault.CLONE})
+"""Never drawn: together with some others they still show worlds that do not come to rest."""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,5 +98,5 @@ def draw_plan(seed: int) -> Plan:
         minutes=dice.between(5, 20),
         messages=dice.between(10, 120),
         every_s=dice.among((20, 60, 180)),
-        faults=tuple(fault for fault in Fault if dice.chance(odds)),
+        faults=tuple(fault for fault in Fault if fault not in _ON_REQUEST and dice.chance(odds)),
     )

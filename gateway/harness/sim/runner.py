@@ -18,6 +18,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     minutes: int | None = None
     messages: int | None = None
     faults: tuple[Fault, ...] | None = None
+    also: tuple[Fault, ...] = ()
+    """Classes that are on in every world, whatever the seed says."""
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,7 +42,9 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 def plan_of(seed: int, limits: Limits) -> Plan:
     """The seed's world, within the caller's limits."""
     wanted = {name: value for name, value in msgspec.structs.asdict(limits).items() if value is not None}
-    return replace(draw_plan(seed), **wanted)
+    on = {*wanted.pop("also")}
+    plan = replace(draw_plan(seed), **wanted)
+    return replace(plan, faults=tuple(fault for fault in Fault if fault in {*plan.faults, *on}))
 
 
 def run_plan(plan: Plan, *, echo: Callable[[str], None] | None = None) -> Verdict:

@@ -20,6 +20,9 @@ _AWAY_US = 240_000_000
 """Mean time for which a node is away: longer than the leases of readers and the graces of owners."""
 _DOWN_US = 8_000_000
 """Mean time until a dead process is started again."""
+_BACKUP_AGE_US = 60_000_000
+_TWINS_FOUND_US = 180_000_000
+"""After all other faults: in this time both of two that run on one home must have been told."""
 CLOCK_ERROR_MS = 300_000
 """Wall clocks are wrong by at most five minutes; what waits for a wall clock may come so much later."""
 
@@ -41,22 +44,23 @@ class Troubles:
         self.loop = loop
         self.begun = 0
         """Faults so far."""
-        self._on = False
+        self.backed_up: set[NodeId] = set()
+        self.is_on = False
         self._ends: dict[int, End] = {}
         self.away: NodeId | None = None
         """The node that is away."""
 
     def start(self) -> None:
         """Each class that is on goes wrong for the first time soon."""
-        self._on = True
+        self.is_on = True
         for fault in _TROUBLES:
             if fault in self.mesh.plan.faults:
                 dice = Dice(self.mesh.plan.seed, f"fault {fault}")
-                self._later(dice.between(0, _FIRST_US), self._happen, fault, dice)
+                self.later(dice.between(0, _FIRST_US), self._happen, fault, dice)
 
     def stop(self) -> None:
         """All faults end; what is broken is mended."""
-        self._on = False
+        self.is_on = False
         for number in list(self._ends):
             self._end(number)
         mesh = self.mesh
@@ -70,6 +74,7 @@ class Troubles:
             gateway.loop.steps_left = gateway.loop.fatal = None
         for name in mesh.names:
             mesh.start(name)
+        self.later(_TWINS_FOUND_US, mesh.stop_twins)
 
     def revive(self) -> None:
         """Start again what has died, after a while each."""
@@ -78,22 +83,23 @@ class Troubles:
                 self.mesh.start(name)
 
     def _happen(self, fault: Fault, dice: Dice) -> None:
-        if not self._on:
+        if not self.is_on:
             return
-        self._later(dice.spaced(self.mesh.plan.every_s * 1_000_000), self._happen, fault, dice)
+        self.later(dice.spaced(self.mesh.plan.every_s * 1_000_000), self._happen, fault, dice)
         end = _TROUBLES[fault](self, dice)
         self.begun += 1
         if end is not None:
             self._ends[self.begun] = end
             lasts_us = _AWAY_US if fault is Fault.AWAY else _LASTS_US
-            self._later(dice.spaced(lasts_us), self._end, self.begun)
+            self.later(dice.spaced(lasts_us), self._end, self.begun)
 
     def _end(self, number: int) -> None:
         end = self._ends.pop(number, None)
         if end is not None:
             end()
 
-    def _later(self, us: int, action: Callable[..., None], *args: object) -> None:
+    def later(self, us: int, action: Callable[..., None], *args: object) -> None:
+        """Do it after a while."""
         self.loop.call_later(us / 1e6, action, *args)
 
     # --- used by the faults
@@ -114,7 +120,7 @@ class Troubles:
 
     def restart(self, name: NodeId, dice: Dice) -> None:
         """Start it again after a while."""
-        self._later(dice.spaced(_DOWN_US), self.mesh.start, name)
+        self.later(dice.spaced(_DOWN_US), self.mesh.start, name)
 
 
 # --- the network
@@ -246,6 +252,31 @@ def _stop(troubles: Troubles, dice: Dice) -> None:
         gateway.loop.stop_for(us)
 
 
+def _restore(troubles: Troubles, dice: Dice) -> None:
+    """A backup is made now and put back later, unless the faults have ended by then; of each node once."""
+    name, told, mesh = dice.among(troubles.mesh.names), dice.chance(0.6), troubles.mesh
+    if name in troubles.backed_up:
+        return
+    troubles.backed_up.add(name)
+    troubles.note(name, "backup")
+    image = mesh.back_up(name)
+
+    def put_back() -> None:
+        if troubles.is_on:
+            mesh.restore(name, image, told=told)
+            troubles.restart(name, dice)
+
+    troubles.later(dice.spaced(_BACKUP_AGE_US), put_back)
+
+
+def _clone(troubles: Troubles, dice: Dice) -> None:
+    """Of one node of a world: operators find a copy sooner or later."""
+    name, mesh = dice.among(troubles.mesh.names), troubles.mesh
+    if not mesh.twins.of and name not in troubles.backed_up:
+        troubles.backed_up.add(name)
+        mesh.clone(name)
+
+
 # --- disks and clocks
 
 
@@ -308,6 +339,8 @@ _TROUBLES: dict[Fault, Callable[[Troubles, Dice], End | None]] = {
     Fault.CRASH_POINT: _crash_point,
     Fault.LOST_COMMIT: _lost_commit,
     Fault.STOP: _stop,
+    Fault.RESTORE: _restore,
+    Fault.CLONE: _clone,
     Fault.DISK_FULL: _disk_full,
     Fault.SLOW_DISK: _slow_disk,
     Fault.JUMP: _jump,

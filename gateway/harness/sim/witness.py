@@ -5,20 +5,20 @@ code says of itself.
 """
 
 import re
-from collections.abc import Mapping
 
 from gateway.door import PIPE_ROOM
 from gateway.engine.effects import Handed, Sent
 from gateway.harness.sim.chronicle import Chronicle
 from gateway.harness.sim.disk import Disk
 from gateway.harness.sim.findings import Finding, Promise
+from gateway.harness.sim.memories import Memories
 from gateway.harness.sim.timeline import Timeline
 from gateway.harness.sim.wire import WireEnd
 from gateway.wire.codec import decode
 from gateway.wire.frames import Bye, Entries, Seen
 from outbox.chain import Entry, Head
 from outbox.envelope import Ack, Event, Header, decode_event, decode_header, decode_payload
-from outbox.ids import AgentId, EventId, NodeId
+from outbox.ids import AgentId, Epoch, EventId, NodeId
 from outbox.kinds import AckStatus, Kind
 from outbox.readership import names
 from outbox.records import TurnState
@@ -35,7 +35,7 @@ FINDINGS_MAX = 20
 class Witness:
     """Notes promises and breaches of one world."""
 
-    def __init__(self, disks: Mapping[str, Disk], chronicle: Chronicle, liars: frozenset[str]) -> None:
+    def __init__(self, memories: Memories, chronicle: Chronicle, liars: frozenset[str]) -> None:
         self.findings: list[Finding] = []
         self.told: dict[EventId, tuple[str, Sent]] = {}
         """Events whose sender was told that they are in the outbox of this node."""
@@ -47,11 +47,12 @@ class Witness:
         self._timeline: Timeline | None = None
         self._lease_us = 0
         self._leased_us: dict[tuple[str, str], int] = {}
-        self._disks = disks
+        self._memories = memories
         self._chronicle = chronicle
         self._liars = liars
+        self._copied: set[str] = set()
         self._handed: dict[tuple[str, str], int] = {}
-        self._on_wire: dict[str, int] = {}
+        self._on_wire: dict[tuple[str, Epoch], int] = {}
         self._cursors: dict[tuple[str, str], Head] = {}
 
     def watch_leases(self, timeline: Timeline, lease_ms: int) -> None:
@@ -64,16 +65,34 @@ class Witness:
             self.findings.append(Finding(promise, what))
         self._chronicle.note("world", "BROKEN", f"{promise} {what}")
 
+    def went_back(self, node: str) -> None:
+        """A node was put back to a backup: what it had promised since is forgotten with what it had done."""
+        for whose, event in sorted(self.settled):
+            owner, _, agent = whose.partition("/")
+            if owner == node and self._memories.lapse(node, agent, event):
+                self.settled.discard((whose, event))
+        for counted in (self._handed, self._leased_us):
+            for name in [name for name in counted if name[0].partition("/")[0] == node]:
+                del counted[name]
+        self._on_wire = {place: seq for place, seq in self._on_wire.items() if place[0] != node}
+        self._cursors = {pair: head for pair, head in self._cursors.items() if pair[0] != node}
+
+    def copied(self, node: str) -> None:
+        """A home runs twice: what is shown in its name is not always its own."""
+        self._copied.add(node)
+
     # --- what agents are told
 
     def sent(self, node: str, agent: str, key: str, answer: Sent) -> None:
         """An agent was told that its message is in the outbox."""
         self._chronicle.note(node, "sent", f"{agent} {answer.event_id} to {answer.agent}@{answer.node}")
         known = self.keys.setdefault((agent, key), answer.event_id)
-        if known != answer.event_id:
+        if known != answer.event_id and self._memories.forgot(node):
+            self.keys[agent, key] = answer.event_id  # the key was forgotten, with what it stood for
+        elif known != answer.event_id:
             self.find(Promise.SENT_IS_KEPT, f"{agent} sent {key} once and got {known} and {answer.event_id}")
         self.told[answer.event_id] = (node, answer)
-        if not self._disks[node].events_about(answer.event_id):
+        if not self._memories.disk(node).events_about(answer.event_id):
             self.find(Promise.SENT_IS_KEPT, f"{node} said sent and {answer.event_id} is not in its outbox")
 
     def handed(self, node: str, agent: str, turn: Handed) -> None:
@@ -82,14 +101,15 @@ class Witness:
         again = " again" if turn.resumed else ""
         self._chronicle.note(node, "handed", f"{agent} {turn.event_id} #{turn.delivery_count}{again}")
         key = (f"{node}/{agent}", turn.event_id)
-        row = self._disks[node].received(
-            decode_event(turn.body).source_node_id, turn.event_id, AgentId(agent)
-        )
+        source = decode_event(turn.body).source_node_id
+        row = self._memories.disk(node).received(source, turn.event_id, AgentId(agent))
         before, self._handed[key] = self._handed.get(key, 0), turn.delivery_count
         if row is None or row.delivery_count < turn.delivery_count:
             self.find(Promise.ENGAGED_ONCE, f"{node} handed over {turn.event_id} before it was written")
         if key in self.settled:
             self.find(Promise.ENGAGED_ONCE, f"{node} handed over {turn.event_id} after its end was told")
+        if wrong := self._memories.handed(node, source, agent, turn.event_id, resumed=turn.resumed):
+            self.find(Promise.ENGAGED_ONCE, wrong)
         self._lease(key, turn)
         if turn.delivery_count < before or (turn.delivery_count == before and not turn.resumed):
             count = turn.delivery_count
@@ -113,7 +133,8 @@ class Witness:
         """An agent was told that its turn has ended."""
         self._chronicle.note(node, "ended", f"{agent} {event}")
         self.settled.add((f"{node}/{agent}", event))
-        rows = self._disks[node].ledger(EventId(event))
+        self._memories.ended(node, agent, event)
+        rows = self._memories.disk(node).ledger(EventId(event))
         if not any(row.to_agent == agent and row.state is TurnState.DONE for row in rows):
             self.find(Promise.ENGAGED_ONCE, f"{node} said {event} has ended and did not write it")
 
@@ -139,13 +160,13 @@ class Witness:
         if frame.node != node:
             self._carried(node, frame)
             return
-        last = frame.page.checkpoint.seq
-        known = self._on_wire.get(node, 0)
+        last, epoch = frame.page.checkpoint.seq, frame.page.epoch
+        known = self._on_wire.get((node, epoch), 0)
         if last <= known:
             return
-        self._on_wire[node] = last
-        disk = self._disks[node]
-        if disk.head().seq < last:
+        self._on_wire[node, epoch] = last
+        disk = self._memories.disk(node)
+        if disk.last_of(epoch) < last:
             self.find(Promise.ACCEPTED_IS_DURABLE, f"{node} showed entry {last} before it was committed")
         for entry in frame.page.entries:
             if entry.seq > known and isinstance(entry, Entry):
@@ -153,7 +174,7 @@ class Witness:
 
     def _carried(self, node: str, frame: Entries) -> None:
         """A copy of another outbox is shown: it must be on disk as well."""
-        copy = self._disks[node].copy(frame.node)
+        copy = self._memories.disk(node).copy(frame.node)
         if copy is None or (copy.epoch == frame.page.epoch and copy.last < frame.page.checkpoint.seq):
             what = f"{node} showed {frame.page.checkpoint.seq} of {frame.node} before it was committed"
             self.find(Promise.ACCEPTED_IS_DURABLE, what)
@@ -173,36 +194,41 @@ class Witness:
 
     def _attempt(self, node: str, disk: Disk, event: Event, header: Header) -> None:
         """A new attempt needs proof that the one before was read: silence burns none."""
-        for entry in disk.events_about(event.event_id):
+        for epoch, entry in disk.places_of(event.event_id):
             before = decode_header(entry.header)
-            if before.event_id != event.event_id or before.attempt >= event.trace.attempt:
+            old = epoch != disk.identity().epoch  # a new epoch begins with what nobody had answered
+            if old or before.event_id != event.event_id or before.attempt >= event.trace.attempt:
                 continue
             for reader in before.to:
                 lost = event.to_agent_id is not None or names(header, NodeId(reader))
-                cursor = disk.head() if reader == node else self._disks[reader].cursor(NodeId(node))
-                if lost and (cursor is None or cursor.seq < entry.seq):
+                read = self._memories.ever_read(reader, NodeId(node))
+                if lost and all(place < (epoch, entry.seq) for place in read):
                     burnt = f"{node} burnt attempt {before.attempt} of {event.event_id}"
                     self.find(Promise.EVERY_SEND_ENDS, f"{burnt}, which {reader} had not read")
 
     def _seen(self, node: str, frame: Seen) -> None:
-        cursor = self._disks[node].cursor(frame.node)
-        if cursor is None or cursor.seq < frame.seq:
+        cursor = self._memories.disk(node).cursor(frame.node)
+        if cursor is None or (cursor.epoch, cursor.seq) < (frame.epoch, frame.seq):
             self.find(Promise.CURSORS_ARE_HONEST, f"{node} says it has seen {frame.seq} of {frame.node}")
 
     def _bye(self, node: str, peer: str, frame: Bye) -> None:
         self._chronicle.note(node, "bye", f"{peer} {frame.code} {frame.hint}")
         framed = {"stream_refused", "bad_frame", "bad_checkpoint", "broken_chain"}
-        if frame.code in framed and peer not in self._liars:
+        if frame.code in framed and peer not in self._liars and not self._wrote_twice(node, peer):
             why = f"{frame.code} {frame.hint}"
             self.find(Promise.LIARS_ARE_REFUSED, f"{node} refuses the honest {peer}: {why}")
+
+    def _wrote_twice(self, node: str, peer: str) -> bool:
+        """Who was put back may write another history before somebody tells, and be refused for it."""
+        return self._memories.forgot(peer) or bool({node, peer} & self._copied)
 
     # --- from time to time
 
     def look(self) -> None:
         """Cursors only go on."""
-        for node, disk in self._disks.items():
+        for node, disk in self._memories.disks():
             for source, head in disk.cursors().items():
                 before = self._cursors.get((node, source))
-                if before is not None and head.seq < before.seq:
+                if before is not None and (head.epoch, head.seq) < (before.epoch, before.seq):
                     self.find(Promise.CURSORS_ARE_HONEST, f"{node} went back in the outbox of {source}")
                 self._cursors[node, source] = head
