@@ -38,6 +38,7 @@ from gateway.errors import HomeError
 from gateway.feed import Feed
 from gateway.home import Home, read_private
 from gateway.limits import GC_GENERATIONS, GC_NEW_OBJECTS, HEAD_EVERY_S
+from gateway.links.fetching import Fetcher
 from gateway.links.keys import MemberKeys
 from gateway.links.local import Local
 from gateway.links.peering import Peering
@@ -110,15 +111,17 @@ class Gateway:
         disk = ThreadedBlobs(BlobFiles(self._home.blobs), self._clock)
         blobs = BlobKeeper(disk, runtime, self._reader, self._config.blobs.bytes_max)
         keys = MemberKeys(lambda: runtime.view)
-        local = Local(self._identity, runtime, self._reader, self._clock, keys, self._policy.mirror)
+        local = Local(self._identity, runtime, self._reader, self._clock, keys, self._policy.mirror, blobs)
         registry = Registry(local)
+        mirrored_max = self._config.blobs.mirrored_bytes_max
+        fetcher = Fetcher(blobs, runtime, registry, self._clock, mirrored_max)
         joiner = Joiner(self._identity.node, self._key)
         office = TicketOffice(joiner, self._clock, allow_plain=self._config.listen.allow_plain)
         self._stack.push_async_callback(office.close)
         peering = Peering(local, registry, rooms, office, self.reach)
         turns = TurnSockets()
         runtime.outlets = GatewayOutlets(
-            turns, registry, rooms, self._tokens, began=self._mark.drop, blobs=blobs
+            turns, registry, rooms, self._tokens, began=self._mark.drop, blobs=blobs, missing=fetcher.missing
         )
         self._introduce(rooms)
         rooms.watch(runtime.see)
@@ -134,6 +137,7 @@ class Gateway:
             tasks.create_task(self._publish_head(rooms, runtime.feed))
             tasks.create_task(retain(runtime, blobs))
             tasks.create_task(registry.run())
+            tasks.create_task(fetcher.run())
             tasks.create_task(peering.run())
             # Inside, so that they close first: what is open says goodbye while the rest still runs.
             async with asyncio.TaskGroup() as listeners:

@@ -27,6 +27,7 @@ class GatewayOutlets:
         *,
         began: Callable[[], None],
         blobs: BlobKeeper,
+        missing: Callable[[], None],
     ) -> None:
         self._turns = turns
         self._registry = registry
@@ -34,6 +35,7 @@ class GatewayOutlets:
         self._tokens = tokens
         self._began = began
         self._blobs = blobs
+        self._missing = missing
 
     def handed(self, turn: Handed) -> None:
         """To the socket of its subscriber."""
@@ -76,6 +78,7 @@ class GatewayOutlets:
 
     def blobs_missing(self) -> None:
         """To whoever fetches them."""
+        self._missing()
 
     def blob_dropped(self, sha256: BlobId) -> None:
         """To where the files are."""

@@ -6,7 +6,7 @@ the row leaves a file that nobody knows: it is found by its name when the same b
 """
 
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import Protocol
 
@@ -22,7 +22,7 @@ from gateway.runtime import Runtime
 from outbox.blobref import BlobId
 from outbox.errors import NotFound, StorageFull, TooLarge
 from outbox.limits import BLOB_BYTES_MAX
-from outbox.records import Blob
+from outbox.records import Blob, MissingBlob, Naming
 
 log = structlog.get_logger(__name__)
 
@@ -40,6 +40,14 @@ class KnownBlobs(Protocol):
 
     def blob_bytes(self) -> int:
         """What they take."""
+        ...
+
+    def naming(self, sha256: BlobId, limit: int) -> Sequence[Naming]:
+        """Entries that name one."""
+        ...
+
+    def missing_blobs(self, limit: int) -> list[MissingBlob]:
+        """What is named and not here."""
         ...
 
 

@@ -29,6 +29,9 @@ class Allowance:
         """A page goes out."""
         self._left -= size
 
+    def seen(self, seq: int) -> None:
+        """The reader has handled everything up to here: of use in version 1."""
+
 
 class Window(Allowance):
     """The same for a peer of version 1: a fixed window, which its ``seen`` opens again."""

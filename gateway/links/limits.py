@@ -1,5 +1,7 @@
 """Bounds of links and of dialling, each with its reason."""
 
+from gateway.wire.limits import BLOB_PIECE_BYTES_MAX
+
 LINK_WINDOW_BYTES = 2 * 1024 * 1024
 """Payload that a peer may send before we have handled it: a full batch; fifty links hold 100 MiB at worst."""
 
@@ -59,3 +61,37 @@ ANSWER_BYTES_MAX = 64 * 1024
 
 ASK_WITHIN_S = 10.0
 """How long such an answer may take."""
+
+BLOB_PIECE_BYTES = BLOB_PIECE_BYTES_MAX
+"""Of a blob, read and sent at once, between two pages of an outbox."""
+
+BLOB_WANT_BYTES = 64 * 1024
+"""Asked for at once: what is under way is measured and bounded in these steps."""
+
+BLOB_WINDOW_BYTES_MAX = 1024 * 1024
+"""Of blobs under way to one peer at most: it fills a gigabit line over 8 ms."""
+
+BLOB_ANSWER_SHORT_MS = 50
+BLOB_ANSWER_LONG_MS = 150
+"""A want that takes longer holds messages up for as long: then less is under way."""
+
+BLOB_ALLOWED_MS = 5_000
+"""So long a peer that may fetch a blob is not looked at again: it asks some thousand times a second."""
+
+BLOB_NAMINGS_MAX = 1_000
+"""Entries that are looked at for one that lets a peer fetch a blob: many name one that goes round."""
+
+BLOB_AGAIN_MS = 5_000
+"""Who has no such blob is asked again later: a relay may be fetching it."""
+
+BLOB_STALLED_S = 20.0
+"""A peer from which no byte comes for so long is left for another: a dead link is found in that time."""
+
+BLOBS_AT_ONCE = 4
+"""Blobs that come in at a time, each over its own link: more share the same disk and line."""
+
+BLOBS_LOOK_EVERY_S = 5.0
+"""How often what is missing is looked at for what only time tells."""
+
+BLOBS_MISSING_MAX = 1_000
+"""Blobs that are planned for at a time; more follow as these come."""

@@ -1,8 +1,7 @@
 """One link: two gateways read streams from each other over one socket.
 
 Frames are in ``gateway.wire``. Both sides speak at once: each says who it is, what it has and what it wants,
-then pages flow as they commit. ``gateway.links.sources`` decides which stream is read over which link. One
-task reads the socket and one writes to it, so that neither waits for the other.
+then pages flow as they commit. One task reads the socket and one writes to it: neither waits for the other.
 """
 
 import asyncio
@@ -20,6 +19,7 @@ from gateway.engine.inputs import (
 )
 from gateway.limits import PING_EVERY_S
 from gateway.links.asking import Asking
+from gateway.links.bloblane import BlobLane
 from gateway.links.credit import Allowance, Grants, Window
 from gateway.links.errors import LinkEnded, SocketClosed
 from gateway.links.greeting import agreed_version
@@ -31,11 +31,14 @@ from gateway.links.outgoing import Outgoing
 from gateway.links.serving import Serving
 from gateway.links.shelf import Shelf
 from gateway.links.socket import Socket
-from gateway.links.vouching import known_of_us
+from gateway.links.vouching import check_page, known_of_us
 from gateway.wire.codec import decode, encode
 from gateway.wire.frames import (
     VERSION,
     VERSIONS,
+    BlobNone,
+    BlobPiece,
+    BlobWant,
     Bye,
     Credit,
     Entries,
@@ -82,6 +85,7 @@ class Link:
         self._grants = Grants()
         self._outgoing = Outgoing()
         self._stirred = asyncio.Event()
+        self.blobs = BlobLane(local, peer, self._serving, self._stirred)
         self._asking = Asking()
         self._up: LinkUp | None = None
         self._heard_ms = local.clock.mono_ms()
@@ -94,13 +98,14 @@ class Link:
             hub.greeted(self)
             async with asyncio.TaskGroup() as tasks:
                 parts = (self._read(hub), self._write(), self._announce(), self._ping(), self._until_ended())
-                for part in parts:
+                for part in (*parts, self.blobs.serve()):
                     tasks.create_task(part)
         except* SocketClosed as gone:
             log.info("link.closed", peer=self.peer, why=str(first_of(gone)))
         except* MeshError as broken:
             await self._say_bye(first_of(broken))
         finally:
+            self.blobs.close()
             if self._ended.done() and not self._ended.cancelled():
                 self._ended.exception()  # an end that came before anybody waited for it has been heard too
             await self._socket.close(CLOSE_NORMAL, "")
@@ -182,17 +187,17 @@ class Link:
                 case Floor():
                     await self._on_floor(hub, frame)
                 case Seen():
-                    self._on_seen(frame)
+                    self._allowance.seen(frame.seq)
+                    self._stirred.set()
                 case Credit():
                     self._allowance.grant(frame.bytes)
                     self._stirred.set()
                 case Want():
                     self._on_want(frame)
-                case Ping():
-                    self._outgoing.pong = Pong(frame.at_ms, self._local.clock.wall_ms())
-                    self._stirred.set()
-                case Pong():
-                    self._measure(frame)
+                case BlobWant() | BlobPiece() | BlobNone():
+                    self.blobs.hear(frame)
+                case Ping() | Pong():
+                    self._on_ping(frame)
                 case Bye():
                     raise LinkEnded(f"{self.peer} closed the link: {frame.code}", hint=frame.hint)
                 case Have():
@@ -208,7 +213,7 @@ class Link:
             self.page_done(size)  # of a stream that is read elsewhere by now
             return
         try:
-            self._check(frame)
+            check_page(self._local, self.peer, self._verify, frame)
         except BadCheckpoint as error:
             if frame.node == self.peer:
                 raise
@@ -218,12 +223,6 @@ class Link:
         crashpoint(CrashPoint.LINK_BEFORE_SUBMIT)
         relay = self.peer if frame.node != self.peer else None
         await self._local.runtime.tell(PageRead(frame.node, frame.page, relay, self.number, size))
-
-    def _check(self, frame: Entries) -> None:
-        verify = self._verify if frame.node == self.peer else self._local.key_of(frame.node)
-        if verify is None:
-            raise BadCheckpoint(f"{frame.node} is no member any more")
-        check_signature(frame.page.checkpoint, self._local.identity.mesh, frame.node, verify)
 
     def _on_have(self, hub: "Hub[Link]", frame: Have) -> None:
         if self.version == 1 and frame.streams[0].node != self.peer:
@@ -257,15 +256,12 @@ class Link:
             if hub.forgotten(floor):
                 await self._local.runtime.tell(FloorRead(self.peer, floor))
 
-    def _on_seen(self, frame: Seen) -> None:
-        if isinstance(self._allowance, Window):
-            self._allowance.seen(frame.seq)
-            self._stirred.set()
-
-    def _measure(self, pong: Pong) -> None:
+    def _on_ping(self, pong: Ping | Pong) -> None:
         clock = self._local.clock
-        news = self.offset.measure(pong, clock.mono_ms(), clock.wall_ms())
-        if news is not None:
+        if isinstance(pong, Ping):
+            self._outgoing.pong = Pong(pong.at_ms, clock.wall_ms())
+            self._stirred.set()
+        elif (news := self.offset.measure(pong, clock.mono_ms(), clock.wall_ms())) is not None:
             self._local.runtime.tell_now(news)
 
     # --- what we say
@@ -275,9 +271,12 @@ class Link:
             self._stirred.clear()
             if self.version > 1 and (due := self._grants.due()):
                 await self._send(Credit(due))
-            for frame in self._outgoing.take():
+            for frame in (*self._outgoing.take(), *self.blobs.take_wants()):
                 await self._send(frame)
-            if not await self._serve():
+            served = await self._serve()
+            if (piece := self.blobs.take_piece()) is not None:
+                await self._send(piece)
+            elif not served:
                 await self._stirred.wait()
 
     async def _serve(self) -> bool:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Protocol
 
+from gateway.blobs.keeper import BlobKeeper
 from gateway.clock import Clock
 from gateway.engine.policy import MirrorPolicy
 from gateway.links.shelf import Committed
@@ -30,3 +31,4 @@ class Local:
     clock: Clock
     key_of: KeyOf
     mirror: MirrorPolicy
+    blobs: BlobKeeper

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import Callable
 
 import structlog
 
@@ -10,6 +11,7 @@ from gateway.engine.effects import CursorMoved, StreamBroken
 from gateway.engine.inputs import FloorRead, PageRead, RelayCaught
 from gateway.engine.stalls import StreamFlows, StreamStalled
 from gateway.links.errors import LinkEnded, StreamRefused
+from gateway.links.fetchplan import Carrier
 from gateway.links.limits import DISTRUST_MS, LOOK_EVERY_S, REFUSED_BY_DISK_MS
 from gateway.links.link import Link
 from gateway.links.local import Local
@@ -41,6 +43,8 @@ class Registry:
         self._sources = Sources(self._node, local.reader.cursors())
         self._sockets: Counter[tuple[NodeId, str]] = Counter()
         self._changed = asyncio.Event()
+        self.on_change: Callable[[], None] = lambda: None
+        """Is told when there are other links, or they offer something else."""
 
     async def run(self) -> None:
         """Look after sources until cancelled."""
@@ -113,6 +117,18 @@ class Registry:
 
     def _dialler(self, link: Link) -> NodeId:
         return self._node if link.dialled else link.peer
+
+    def carriers(self) -> list[Carrier]:
+        """Links over which blobs can come; peers of version 1 know nothing of blobs."""
+        return [
+            Carrier(number, link.peer, self._sources.copies(number))
+            for number, link in self._numbered.items()
+            if link.version > 1
+        ]
+
+    def numbered(self, number: int) -> Link | None:
+        """A link that has been greeted, by its number."""
+        return self._numbered.get(number)
 
     def link(self, peer: NodeId) -> Link | None:
         """The link to a peer, if one is up."""
@@ -213,6 +229,7 @@ class Registry:
 
     def _decide(self) -> None:
         self._do(self._sources.decide(self._clock.mono_ms()))
+        self.on_change()
 
     def _do(self, commands: list[Command]) -> None:
         for command in commands:

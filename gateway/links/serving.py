@@ -36,6 +36,11 @@ class Serving:
             self._readings[want.node] = Reading(want.epoch, Seq(want.after), want.filter, want.ask)
             self._ready[want.node] = None
 
+    def reads_all(self, stream: NodeId) -> bool:
+        """Whether the peer reads a whole stream, with all its bodies."""
+        reading = self._readings.get(stream)
+        return reading is not None and reading.filter is Filter.ALL
+
     def drop(self, stream: NodeId) -> None:
         """Serve it no longer."""
         self._readings.pop(stream, None)

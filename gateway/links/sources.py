@@ -173,6 +173,11 @@ class Sources:
         floors, self._given_up = self._given_up, []
         return floors
 
+    def copies(self, link: int) -> frozenset[NodeId]:
+        """Outboxes that the peer of a link has said it has, with their bodies."""
+        offers = self._links[link].offers
+        return frozenset(node for node, stock in offers.items() if stock.complete)
+
     def readable(self, link: int) -> list[Stock]:
         """What a link has offered and reading can go on with."""
         found = self._links[link]

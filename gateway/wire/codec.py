@@ -5,7 +5,7 @@
     offset  size      content
     0       4         H, the length of the JSON header, big-endian
     4       H         the header: a JSON object in UTF-8, its type in ``t``
-    4 + H   the rest  the payload: of ``entries`` header and body bytes in turn, verbatim; of all others empty
+    4 + H   the rest  the payload: of ``entries`` header and body bytes in turn; of ``blob`` its bytes
 
 ``FRAMES`` is the table of all frames and ``HISTORY`` that of the versions; ``docs/PROTOCOL.md`` shows both.
 
@@ -23,6 +23,9 @@ import msgspec
 
 from gateway.wire.frames import (
     VERSION,
+    BlobNone,
+    BlobPiece,
+    BlobWant,
     Bye,
     Credit,
     Entries,
@@ -35,8 +38,8 @@ from gateway.wire.frames import (
     Seen,
     Want,
 )
-from gateway.wire.limits import FRAME_BYTES_MAX, HEADER_BYTES_MAX
-from gateway.wire.pages import EntriesHeader, Header, join_page, split_page
+from gateway.wire.limits import BLOB_PIECE_BYTES_MAX, FRAME_BYTES_MAX, HEADER_BYTES_MAX
+from gateway.wire.pages import BlobHeader, EntriesHeader, Header, join_page, split_page
 from gateway.wire.version1 import Header1, newer, older
 from outbox.errors import BadFrame, InvalidId
 from outbox.ids import Epoch, epoch, node_id
@@ -84,6 +87,19 @@ FRAMES = (
     ),
     FrameRule("seen", "node, epoch, seq", "reader", "your outbox is durably handled up to here; no ACK"),
     FrameRule("credit", "bytes", "reader", "so many more bytes of payload may come"),
+    FrameRule(
+        "blob_want",
+        "sha256, offset, bytes",
+        "reader",
+        "send so many bytes of this blob from there: the only credit that there is for blobs",
+    ),
+    FrameRule("blob", "sha256, offset, total", "writer", "bytes of the blob, as the payload, at most 64 KiB"),
+    FrameRule(
+        "blob_none",
+        "sha256, code",
+        "writer",
+        "the next want gets no bytes: `forbidden`, `gone`, `absent` or `short`",
+    ),
     FrameRule("ping", "at_ms", "both", "are you there?"),
     FrameRule("pong", "at_ms, time_ms", "both", "yes, and this is my clock"),
     FrameRule("bye", "code, hint", "both, last", "why I close the link"),
@@ -94,7 +110,7 @@ HISTORY = (
     (
         2,
         "2026-11",
-        "Several streams, `filter`, bodies as hashes, `ask`, `credit`, `before`, copies, `floor`.",
+        "Several streams, `filter`, bodies as hashes, `ask`, `credit`, `before`, copies, `floor`, blobs.",
     ),
 )
 
@@ -112,9 +128,19 @@ def encode(frame: Frame, version: int = VERSION) -> bytes:
     Raises TooLarge, BrokenChain, BadCheckpoint for an unfit page, BadFrame for what the version cannot say.
     """
     header: Header
-    header, payload = split_page(frame) if isinstance(frame, Entries) else (frame, b"")
+    header, payload = _split(frame)
     text = _encode_json(older(header) if version == 1 else header)
     return len(text).to_bytes(_LENGTH_BYTES) + text + payload
+
+
+def _split(frame: Frame) -> tuple[Header, bytes]:
+    match frame:
+        case Entries():
+            return split_page(frame)
+        case BlobPiece():
+            return BlobHeader(frame.sha256, frame.offset, frame.total), frame.data
+        case _:
+            return frame, b""
 
 
 def decode(message: bytes, version: int = VERSION) -> Frame:
@@ -127,9 +153,17 @@ def decode(message: bytes, version: int = VERSION) -> Frame:
         raise BadFrame(f"not a link frame: {error}") from None
     if isinstance(header, EntriesHeader):
         return join_page(header, payload)
+    if isinstance(header, BlobHeader):
+        return _piece(header, payload)
     if payload:
-        raise BadFrame("only an entries frame has a payload")
+        raise BadFrame("only frames of entries and blobs have a payload")
     return header
+
+
+def _piece(header: BlobHeader, payload: memoryview) -> BlobPiece:
+    if not 0 < len(payload) <= BLOB_PIECE_BYTES_MAX or header.offset + len(payload) > header.total:
+        raise BadFrame(f"a blob of {header.total} bytes has no {len(payload)} bytes at {header.offset}")
+    return BlobPiece(header.sha256, header.offset, header.total, bytes(payload))
 
 
 def _cut(message: bytes) -> tuple[memoryview, memoryview]:
@@ -161,7 +195,7 @@ def _check_ids(header: Header) -> None:
         case EntriesHeader():
             _check_place(header.node, header.epoch)
             _check_mesh(header.checkpoint.mesh)
-        case Credit() | Ping() | Pong() | Bye():
+        case Credit() | BlobWant() | BlobHeader() | BlobNone() | Ping() | Pong() | Bye():
             pass
         case _:
             assert_never(header)

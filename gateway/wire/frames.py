@@ -10,6 +10,7 @@ from typing import Annotated
 import msgspec
 
 from gateway.wire.limits import CREDIT_BYTES_MAX, HAVE_STREAMS_MAX, SAFE_INTEGER_MAX, TEXT_MAX, VERSIONS_MAX
+from outbox.blobref import BlobId
 from outbox.chain import Checkpoint, Excerpt, Head
 from outbox.ids import Epoch, MeshId, NodeId, Seq
 
@@ -132,6 +133,47 @@ class Credit(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field=
     bytes: Annotated[int, msgspec.Meta(ge=1, le=CREDIT_BYTES_MAX)]
 
 
+Sha256 = Annotated[BlobId, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
+
+
+class BlobRefusal(StrEnum):
+    """Why no bytes of a blob come."""
+
+    FORBIDDEN = "forbidden"
+    """Nothing names it that the asker may read; whether it is here is not said."""
+    GONE = "gone"
+    """The own outbox names it, and it is lost."""
+    ABSENT = "absent"
+    """It is not here yet, or no longer."""
+    SHORT = "short"
+    """It ends before."""
+
+
+class BlobWant(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="t", tag="blob_want"):
+    """Send so many bytes of a blob from there. Each want is answered in its turn; it is the credit, too."""
+
+    sha256: Sha256
+    offset: Natural
+    bytes: Annotated[int, msgspec.Meta(ge=1, le=CREDIT_BYTES_MAX)]
+
+
+class BlobPiece(msgspec.Struct, frozen=True):
+    """Bytes of a blob."""
+
+    sha256: BlobId
+    offset: int
+    total: int
+    """Of the whole blob."""
+    data: bytes
+
+
+class BlobNone(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="t", tag="blob_none"):
+    """The next want is not answered with bytes."""
+
+    sha256: Sha256
+    code: BlobRefusal
+
+
 class Ping(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="t", tag="ping"):
     """Asks for a sign of life and the peer's clock."""
 
@@ -152,7 +194,21 @@ class Bye(msgspec.Struct, frozen=True, tag_field="t", tag="bye"):
     hint: Text = ""
 
 
-Frame = Hello | Have | Want | Floor | Entries | Seen | Credit | Ping | Pong | Bye
+Frame = (
+    Hello
+    | Have
+    | Want
+    | Floor
+    | Entries
+    | Seen
+    | Credit
+    | BlobWant
+    | BlobPiece
+    | BlobNone
+    | Ping
+    | Pong
+    | Bye
+)
 
 
 def common_version(offered: tuple[int, ...]) -> int | None:

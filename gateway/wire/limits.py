@@ -26,5 +26,8 @@ SAFE_INTEGER_MAX = 2**53 - 1
 HAVE_STREAMS_MAX = 200
 """Streams of one ``have``: about 50 KiB with the longest names; longer lists take several frames."""
 
+BLOB_PIECE_BYTES_MAX = 64 * 1024
+"""Bytes of a blob in one frame: what a message may have to wait for, half a millisecond of a gigabit line."""
+
 CREDIT_BYTES_MAX = 64 * 1024 * 1024
 """One grant of credit: far above what any receiver lets wait."""

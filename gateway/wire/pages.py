@@ -6,6 +6,8 @@ import msgspec
 
 from gateway.wire.frames import (
     Ask,
+    BlobNone,
+    BlobWant,
     Bye,
     Credit,
     Digest,
@@ -13,9 +15,11 @@ from gateway.wire.frames import (
     Floor,
     Have,
     Hello,
+    Natural,
     Ping,
     Pong,
     Seen,
+    Sha256,
     Signature,
     Want,
 )
@@ -58,7 +62,29 @@ class EntriesHeader(
     """The chain's hash before the first entry; nothing is believed for it, but it makes a fork provable."""
 
 
-Header = Hello | Have | Want | Floor | EntriesHeader | Seen | Credit | Ping | Pong | Bye
+class BlobHeader(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="t", tag="blob"):
+    """The header of a ``blob`` frame; its bytes are the payload."""
+
+    sha256: Sha256
+    offset: Natural
+    total: Natural
+
+
+Header = (
+    Hello
+    | Have
+    | Want
+    | Floor
+    | EntriesHeader
+    | Seen
+    | Credit
+    | BlobWant
+    | BlobHeader
+    | BlobNone
+    | Ping
+    | Pong
+    | Bye
+)
 """What the JSON of a frame can be."""
 
 

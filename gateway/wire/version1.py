@@ -9,6 +9,8 @@ from typing import Annotated
 import msgspec
 
 from gateway.wire.frames import (
+    BlobNone,
+    BlobWant,
     Bye,
     Credit,
     Digest,
@@ -23,7 +25,7 @@ from gateway.wire.frames import (
     Want,
 )
 from gateway.wire.limits import ENTRIES_MAX
-from gateway.wire.pages import BodySize, EntriesHeader, First, Header, HeaderSize, WireCheckpoint
+from gateway.wire.pages import BlobHeader, BodySize, EntriesHeader, First, Header, HeaderSize, WireCheckpoint
 from outbox.errors import BadFrame
 from outbox.ids import Epoch, NodeId
 
@@ -76,7 +78,7 @@ def older(frame: Header) -> Header1:
                 return EntriesHeader1(frame.node, frame.epoch, frame.first, sizes, frame.checkpoint)
         case Hello() | Seen() | Ping() | Pong() | Bye():
             return frame
-        case Have() | Want() | Credit() | EntriesHeader():
+        case Have() | Want() | Credit() | EntriesHeader() | BlobWant() | BlobHeader() | BlobNone():
             pass
     raise BadFrame(f"version 1 has no such {type(frame).__name__.lower()}")
 

@@ -30,6 +30,7 @@ from gateway.harness.sim.room import SimRooms, Stored
 from gateway.harness.sim.signing import Keys
 from gateway.harness.sim.wire import WireEnd
 from gateway.limits import HEAD_EVERY_S
+from gateway.links.fetching import Fetcher
 from gateway.links.link import Link
 from gateway.links.local import Local
 from gateway.links.reach import Reach
@@ -166,12 +167,21 @@ class SimGateway:
         self.rooms = rooms = SimRooms(identity, home.keys, clock, home.stored)
         self.runtime = runtime = Runtime(home.disk, self._engine, rooms.view(), clock)
         self.blobs = BlobKeeper(home.blobs, runtime, home.disk, BLOBS_BYTES_MAX)
-        self._local = local = Local(identity, runtime, home.disk, clock, self._key_of, home.policy.mirror)
+        self._local = local = Local(
+            identity, runtime, home.disk, clock, self._key_of, home.policy.mirror, self.blobs
+        )
         self.registry = registry = Registry(local)
+        fetcher = Fetcher(self.blobs, runtime, registry, clock, BLOBS_BYTES_MAX)
         reach = Reach((f"http://{self.name}",) if home.reachable else (), None, loopback=False)
         peering = SimPeering(local, registry, rooms, reach, network=self._network, party=self, keys=home.keys)
         runtime.outlets = GatewayOutlets(
-            self.turns, registry, rooms, cast("TokenTable", _NoTokens()), began=home.begun, blobs=self.blobs
+            self.turns,
+            registry,
+            rooms,
+            cast("TokenTable", _NoTokens()),
+            began=home.begun,
+            blobs=self.blobs,
+            missing=fetcher.missing,
         )
         rooms.say_agents(home.disk.agents())
         for node, head in home.disk.cursors().items():
@@ -188,6 +198,7 @@ class SimGateway:
             tasks.create_task(self._publish_head(reach, runtime.feed))
             tasks.create_task(retain(runtime, self.blobs))
             tasks.create_task(registry.run())
+            tasks.create_task(fetcher.run())
             tasks.create_task(peering.run())
             for resident in self.residents:
                 tasks.create_task(resident(self))

@@ -9,13 +9,16 @@ from typing import Any
 import msgspec
 import pytest
 
+from gateway.blobs.keeper import BlobKeeper
 from gateway.clock import Clock
 from gateway.courier.limits import CourierLimits
 from gateway.engine import Engine
 from gateway.engine.inputs import AddAgent, Now, Send
 from gateway.engine.own_stream import OwnStream
 from gateway.engine.policy import MirrorPolicy, Policy
+from gateway.harness.sim.blobdisk import SimBlobs
 from gateway.links.errors import SocketClosed
+from gateway.links.fetching import Fetcher
 from gateway.links.link import Link
 from gateway.links.local import Local
 from gateway.links.registry import Registry
@@ -23,6 +26,7 @@ from gateway.outlets import GatewayOutlets
 from gateway.runtime import Runtime
 from gateway.wire.codec import decode, encode
 from gateway.wire.frames import VERSION, Frame
+from outbox.blobref import BlobRef
 from outbox.chain import Verify
 from outbox.ids import AgentId, Epoch, MeshId, NodeId
 from outbox.memory import MemoryStore
@@ -109,18 +113,31 @@ class Gateway:
         self.store = MemoryStore(Identity(MESH, self.name, EPOCH))
         self.clock = Clock()
         self.policy = Policy(mirror=MirrorPolicy(nodes="all" if name.startswith("seed") else "none"))
+        self.disk = SimBlobs(lambda: False)
         self.runtime: Runtime
         self.registry: Registry
+        self.blobs: BlobKeeper
+        self.fetcher: Fetcher
 
     def start(self) -> None:
         self.own = OwnStream(self.store.identity().epoch)
         self.own.answered(NodeId("elsewhere"), 0)
         self.runtime = Runtime(self.store, self._engine, self.mesh.view(), self.clock)
         mirror = self.policy.mirror
-        self.local = Local(self.store.identity(), self.runtime, self.store, self.clock, self._key_of, mirror)
+        self.blobs = BlobKeeper(self.disk, self.runtime, self.store, 1 << 30)
+        self.local = Local(
+            self.store.identity(), self.runtime, self.store, self.clock, self._key_of, mirror, self.blobs
+        )
         self.registry = Registry(self.local)
+        self.fetcher = Fetcher(self.blobs, self.runtime, self.registry, self.clock, 1 << 30)
         self.runtime.outlets = GatewayOutlets(
-            _Nothing(), self.registry, _Nothing(), _Nothing(), began=lambda: None, blobs=_Nothing()
+            _Nothing(),
+            self.registry,
+            _Nothing(),
+            _Nothing(),
+            began=lambda: None,
+            blobs=self.blobs,
+            missing=self.fetcher.missing,
         )  # type: ignore[arg-type]
         self.see()
 
@@ -152,6 +169,19 @@ class Gateway:
         self.mesh.owners[agent] = self.name
         for gateway in self.mesh.gateways.values():
             gateway.see()
+
+    async def keep(self, content: bytes) -> BlobRef:
+        """A blob is here."""
+        async with self.blobs.unnamed("upload") as incoming:
+            if content:
+                await incoming.write(content)
+            kept = await incoming.keep()
+        return BlobRef(kept.sha256, kept.bytes)
+
+    async def send_blob(self, agent: str, to: str, ref: BlobRef) -> Any:
+        null = msgspec.Raw(b"null")
+        request = Send(req=self.runtime.req(), agent=AgentId(agent), to=to, payload=null, payload_ref=ref)
+        return await self.runtime.ask(request)
 
     async def send(self, agent: str, to: str, text: str = "x") -> Any:
         payload = msgspec.Raw(msgspec.json.encode(text))
@@ -187,7 +217,11 @@ class Mesh:
         for gateway in self.gateways.values():
             gateway.start()
         async with asyncio.TaskGroup() as tasks:
-            running = [tasks.create_task(gateway.runtime.run()) for gateway in self.gateways.values()]
+            running = [
+                tasks.create_task(part.run())
+                for gateway in self.gateways.values()
+                for part in (gateway.runtime, gateway.fetcher)
+            ]
             try:
                 yield self
             finally:

@@ -5,6 +5,10 @@ from hashlib import sha256
 import pytest
 
 from gateway.wire.frames import (
+    BlobNone,
+    BlobPiece,
+    BlobRefusal,
+    BlobWant,
     Bye,
     Credit,
     Entries,
@@ -19,9 +23,11 @@ from gateway.wire.frames import (
     Stock,
     Want,
 )
+from outbox.blobref import BlobId
 from outbox.chain import Checkpoint, Entry, Excerpt, Stub
 from outbox.ids import Epoch, MeshId, NodeId, Seq
 
+SHA = BlobId("ab" * 32)
 MESH, NODE, EPOCH = MeshId("m" * 43), NodeId("vps"), Epoch("000001-0123456789ab")
 
 
@@ -58,6 +64,9 @@ def frames() -> dict[str, Frame]:
         "floor": Floor(NODE, 3, EPOCH, 41, digest, digest + digest),
         "seen": Seen(NODE, EPOCH, 42),
         "credit": Credit(524_288),
+        "blob-want": BlobWant(SHA, 65_536, 4_096),
+        "blob": BlobPiece(SHA, 65_536, 70_000, b"\x00bytes\xff"),
+        "blob-none": BlobNone(SHA, BlobRefusal.FORBIDDEN),
         "ping": Ping(123_456),
         "pong": Pong(123_456, 1_795_000_000_123),
         "bye": Bye("version", "update the older gateway"),

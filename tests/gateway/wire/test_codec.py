@@ -19,6 +19,7 @@ HASH = "A" * 43 + "="
 SIGNATURE = "A" * 86 + "=="
 EPOCH = "000001-0123456789ab"
 MESH = "m" * 43
+SHA = "ab" * 32
 
 
 def message(fields: object, payload: bytes = b"") -> bytes:
@@ -123,6 +124,14 @@ def test_the_table_names_every_frame_and_every_field() -> None:
         message({"t": "want", "node": "vps", "epoch": None, "after": 0, "ask": 0}),
         message({"t": "seen", "node": "vps", "epoch": EPOCH + "\n", "seq": 1}),
         message({"t": "bye", "code": "x" * 501}),
+        message({"t": "blob_want", "sha256": "ab", "offset": 0, "bytes": 1}),
+        message({"t": "blob_want", "sha256": SHA.upper(), "offset": 0, "bytes": 1}),
+        message({"t": "blob_want", "sha256": SHA, "offset": -1, "bytes": 1}),
+        message({"t": "blob_want", "sha256": SHA, "offset": 0, "bytes": 0}),
+        message({"t": "blob_none", "sha256": SHA, "code": "why"}),
+        message({"t": "blob", "sha256": SHA, "offset": 0, "total": 1}),
+        message({"t": "blob", "sha256": SHA, "offset": 1, "total": 2}, b"ab"),
+        message({"t": "blob", "sha256": SHA, "offset": 0, "total": 10**6}, bytes(64 * 1024 + 1)),
         message(entries(), b"ab"),
         message(entries(), b"abcd"),
         message(entries(sizes=[]), b""),
