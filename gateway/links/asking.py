@@ -1,10 +1,14 @@
-"""What we read over one link: every want has a number, and entries name the want that they follow."""
+"""What we read over one link: every want has a number, and entries name the want that they follow.
+
+Pages of one want go on where the one before ended. An old page in place of a new one would leave its reader
+waiting for ever: whoever sent it thinks that we have the new one.
+"""
 
 from gateway.links.limits import ASKS_KEPT
 from gateway.wire.frames import Filter, Want
-from outbox.chain import Head
-from outbox.errors import BadFrame
-from outbox.ids import NodeId
+from outbox.chain import Checkpoint, Head
+from outbox.errors import BadFrame, BrokenChain
+from outbox.ids import NodeId, epoch_ordinal
 
 
 class Asking:
@@ -15,12 +19,15 @@ class Asking:
         self._asked: dict[int, NodeId] = {}
         """What each want was about, the last ones."""
         self._last = 0
+        self._reached: dict[NodeId, tuple[int, int]] = {}
+        """Up to where pages of the want that counts have come: ordinal of the epoch, seq."""
 
     def read(self, stream: NodeId, cursor: Head | None, which: Filter) -> Want:
         """Ask for a stream, from where it stands."""
         self._last += 1
         self._current[stream] = self._last
         self._asked[self._last] = stream
+        self._reached[stream] = (0, 0) if cursor is None else (epoch_ordinal(cursor.epoch), cursor.seq)
         if len(self._asked) > ASKS_KEPT:
             del self._asked[next(iter(self._asked))]
         if cursor is None:
@@ -38,3 +45,10 @@ class Asking:
         if self._asked.get(ask) != stream:
             raise BadFrame(f"entries of {stream} follow want {ask}, which did not ask for them")
         return self._current.get(stream) == ask
+
+    def goes_on(self, stream: NodeId, reached: Checkpoint) -> None:
+        """A page of the want that counts ends here. Raises BrokenChain when an earlier one went as far."""
+        place = (epoch_ordinal(reached.epoch), reached.seq)
+        if place <= self._reached[stream]:
+            raise BrokenChain(f"a page up to {reached.epoch}/{reached.seq} came again")
+        self._reached[stream] = place

@@ -54,7 +54,7 @@ from gateway.wire.frames import (
 )
 from gateway.wire.pages import page_bytes
 from outbox.chain import Head, Verify, check_signature
-from outbox.errors import BadCheckpoint, BadFrame, CursorBelowFloor, CursorError, MeshError
+from outbox.errors import BadCheckpoint, BadFrame, BrokenChain, CursorBelowFloor, CursorError, MeshError
 from outbox.groups import first_of
 from outbox.ids import NodeId, Seq
 from outbox.readership import excerpt, whole
@@ -214,7 +214,8 @@ class Link:
             return
         try:
             check_page(self._local, self.peer, self._verify, frame)
-        except BadCheckpoint as error:
+            self._asking.goes_on(frame.node, frame.page.checkpoint)
+        except (BadCheckpoint, BrokenChain) as error:
             if frame.node == self.peer:
                 raise
             self.page_done(size)

@@ -5,11 +5,12 @@ import pytest
 from gateway.links import asking as asking_module
 from gateway.links.asking import Asking
 from gateway.wire.frames import Filter, Want
-from outbox.chain import Head
-from outbox.errors import BadFrame
-from outbox.ids import Epoch, NodeId, Seq
+from outbox.chain import Checkpoint, Head
+from outbox.errors import BadFrame, BrokenChain
+from outbox.ids import Epoch, MeshId, NodeId, Seq
 
 EPOCH = Epoch("000001-0123456789ab")
+LATER = Epoch("000002-0123456789ab")
 A, B = NodeId("a"), NodeId("b")
 
 
@@ -41,3 +42,21 @@ def test_what_was_asked_long_ago_is_forgotten(monkeypatch: pytest.MonkeyPatch) -
     assert not asking.expects(A, 2)
     with pytest.raises(BadFrame):
         asking.expects(A, 1)
+
+
+def test_no_page_of_a_want_comes_again() -> None:
+    asking = Asking()
+    asking.read(A, Head(EPOCH, Seq(7), b""), Filter.ALL)
+    for seq in (8, 12):
+        asking.goes_on(A, checkpoint(seq))
+        with pytest.raises(BrokenChain):
+            asking.goes_on(A, checkpoint(seq))
+    with pytest.raises(BrokenChain):
+        asking.goes_on(A, checkpoint(7))
+    asking.goes_on(A, checkpoint(1, LATER))
+    asking.read(A, Head(EPOCH, Seq(7), b""), Filter.ALL)
+    asking.goes_on(A, checkpoint(8))
+
+
+def checkpoint(seq: int, epoch: Epoch = EPOCH) -> Checkpoint:
+    return Checkpoint(MeshId("m"), A, epoch, Seq(seq), b"", b"")
