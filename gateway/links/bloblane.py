@@ -32,6 +32,7 @@ class BlobLane:
         self._peer = peer
         self._keeper = local.blobs
         self._clock = local.clock
+        self._view = local.view
         self._serving = serving
         self._stirred = stirred
         self._pace = BlobPace()
@@ -134,10 +135,15 @@ class BlobLane:
         if self._allowed is not None and self._allowed[0] == sha256 and now_ms < self._allowed[1]:
             return True
         namings = self._keeper.index.naming(sha256, BLOB_NAMINGS_MAX)
-        if not may_fetch(self._peer, namings, self._serving.reads_all):
+        if not may_fetch(self._peer, namings, self._mirrors):
             return False
         self._allowed = (sha256, now_ms + BLOB_ALLOWED_MS)
         return True
+
+    def _mirrors(self, stream: NodeId) -> bool:
+        """Whether the peer keeps a copy: a seed, by the word of the root, that reads all of a stream."""
+        node = self._view().node(self._peer)
+        return node is not None and node.role == "seed" and self._serving.reads_all(stream)
 
     def _is_own(self, sha256: BlobId) -> bool:
         return any(

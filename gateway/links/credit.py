@@ -8,6 +8,7 @@ from collections import deque
 
 from gateway.links.errors import CreditOverrun
 from gateway.links.limits import GRANT_AT_BYTES, LINK_WINDOW_BYTES, VERSION1_WINDOW_BYTES
+from gateway.wire.frames import Credit, Seen
 
 
 class Allowance:
@@ -29,8 +30,11 @@ class Allowance:
         """A page goes out."""
         self._left -= size
 
-    def seen(self, seq: int) -> None:
-        """The reader has handled everything up to here: of use in version 1."""
+    def hear(self, frame: Credit | Seen) -> bool:
+        """What the reader says; whether more may be sent now."""
+        if isinstance(frame, Credit):
+            self.grant(frame.bytes)
+        return isinstance(frame, Credit)
 
 
 class Window(Allowance):
@@ -45,6 +49,12 @@ class Window(Allowance):
         """A page that ends at ``seq`` goes out."""
         super().spend(size, seq)
         self._under_way.append((seq, size))
+
+    def hear(self, frame: Credit | Seen) -> bool:
+        """``seen`` is credit."""
+        if isinstance(frame, Seen):
+            self.seen(frame.seq)
+        return isinstance(frame, Seen)
 
     def seen(self, seq: int) -> None:
         """The reader has handled everything up to here."""

@@ -1,7 +1,7 @@
 """Who may fetch a blob: whoever may read an event that names it. To know its hash is not enough.
 
-A node may read what its name stands in (or ``*``), and, over a link on which it reads a whole outbox, all of
-that outbox: seeds and other mirrors do. Everybody else is answered the same whether or not the blob is here.
+A node may read what its name stands in (or ``*``). A seed that keeps a copy of an outbox may read all of it.
+Everybody else is answered the same whether or not the blob is here.
 """
 
 from collections.abc import Callable, Iterable
@@ -13,9 +13,9 @@ from outbox.readership import names
 from outbox.records import Naming
 
 
-def may_fetch(peer: NodeId, namings: Iterable[Naming], reads_all: Callable[[NodeId], bool]) -> bool:
+def may_fetch(peer: NodeId, namings: Iterable[Naming], mirrors: Callable[[NodeId], bool]) -> bool:
     """Whether any of the entries that name a blob is for a peer to read."""
-    return any(reads_all(naming.source) or _names(naming.header, peer) for naming in namings)
+    return any(mirrors(naming.source) or _names(naming.header, peer) for naming in namings)
 
 
 def _names(header: bytes, peer: NodeId) -> bool:

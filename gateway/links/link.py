@@ -186,12 +186,9 @@ class Link:
                     await self._take(hub, frame)
                 case Floor():
                     await self._on_floor(hub, frame)
-                case Seen():
-                    self._allowance.seen(frame.seq)
-                    self._stirred.set()
-                case Credit():
-                    self._allowance.grant(frame.bytes)
-                    self._stirred.set()
+                case Seen() | Credit():
+                    if self._allowance.hear(frame):
+                        self._stirred.set()
                 case Want():
                     self._on_want(frame)
                 case BlobWant() | BlobPiece() | BlobNone():

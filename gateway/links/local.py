@@ -11,6 +11,7 @@ from gateway.runtime import Runtime
 from outbox.chain import Verify
 from outbox.ids import NodeId
 from outbox.records import Identity
+from stateroom.view import View
 
 
 class KeyOf(Protocol):
@@ -32,3 +33,7 @@ class Local:
     key_of: KeyOf
     mirror: MirrorPolicy
     blobs: BlobKeeper
+
+    def view(self) -> View:
+        """What the state room says now."""
+        return self.runtime.view

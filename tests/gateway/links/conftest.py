@@ -204,7 +204,12 @@ class Mesh:
         return View(
             version=self.version,
             mesh=MESH,
-            nodes={node: NodeView(node=node, public_key=b"\0" * 32, role="member") for node in self.names},
+            nodes={
+                node: NodeView(
+                    node=node, public_key=b"\0" * 32, role="seed" if node.startswith("seed") else "member"
+                )
+                for node in self.names
+            },
             agents={
                 AgentId(agent): OwnerView(agent=AgentId(agent), node=node, owner_epoch=1, status="active")
                 for agent, node in self.owners.items()

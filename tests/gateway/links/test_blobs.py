@@ -189,18 +189,17 @@ async def test_what_its_sender_has_lost_fails_with_the_reason(pair: Mesh) -> Non
 # --- a peer that is a test
 
 
-async def greeted(mesh: Mesh, wire: Wire, *, v: int = 2) -> None:
-    wire.version = v
-    await wire.say(Hello(v, (1, 2)[:v], B, MESH, 0), Have(()))
+async def greeted(wire: Wire, peer: NodeId = B) -> None:
+    await wire.say(Hello(2, (1, 2), peer, MESH, 0), Have(()))
     await wire.hear(Have)
 
 
-async def asked(mesh: Mesh, *frames: Frame, kind: type[Frame]) -> Any:
-    """What a answers to these frames of b."""
+async def asked(mesh: Mesh, *frames: Frame, kind: type[Frame], peer: NodeId = B) -> Any:
+    """What a answers to these frames of a peer."""
     near, far = wires()
     async with asyncio.TaskGroup() as tasks:
-        running = tasks.create_task(mesh.gateways["a"].registry.run_link(mesh.gateways["a"].link("b", near)))
-        await greeted(mesh, far)
+        running = tasks.create_task(mesh.gateways["a"].registry.run_link(mesh.gateways["a"].link(peer, near)))
+        await greeted(far, peer)
         await far.say(Credit(1 << 20), *frames)
         answer = await far.hear(kind)
         await far.close(1000, "")
@@ -219,14 +218,17 @@ async def test_knowing_a_hash_is_not_enough(pair: Mesh) -> None:
         assert answer == BlobNone(sha256, BlobRefusal.FORBIDDEN)
 
 
-async def test_who_reads_a_whole_outbox_may_fetch_what_it_names(pair: Mesh) -> None:
-    a = pair.gateways["a"]
+async def test_a_seed_may_fetch_what_the_outbox_names_that_it_copies(around_a_seed: Mesh) -> None:
+    """A member that asks for all bodies, as it may, gets no more blobs by it."""
+    a = around_a_seed.gateways["a"]
     await a.add("here")
     ref = await a.keep(CONTENT)
     await a.send_blob("ann", "here", ref)
-    want = BlobWant(ref.sha256, 100, 50)
-    answer = await asked(pair, Want(A, None, 0, Filter.ALL, 1), want, kind=BlobPiece)
+    want, everything = BlobWant(ref.sha256, 100, 50), Want(A, None, 0, Filter.ALL, 1)
+    answer = await asked(around_a_seed, everything, want, kind=BlobPiece, peer=SEED)
     assert answer == BlobPiece(ref.sha256, 100, len(CONTENT), CONTENT[100:150])
+    assert await asked(around_a_seed, want, kind=BlobNone, peer=SEED)
+    assert await asked(around_a_seed, everything, want, kind=BlobNone, peer=B)
 
 
 async def test_beyond_its_end_there_is_nothing(pair: Mesh) -> None:
@@ -257,7 +259,7 @@ async def test_a_message_overtakes_a_transfer(pair: Mesh) -> None:
     far.inbox = asyncio.Queue(1)
     async with asyncio.TaskGroup() as tasks:
         running = tasks.create_task(a.registry.run_link(a.link("b", near)))
-        await greeted(pair, far)
+        await greeted(far)
         wants = [BlobWant(ref.sha256, place * (64 << 10), 64 << 10) for place in range(16)]
         await far.say(Credit(1 << 20), Want(A, None, 0, Filter.MINE, 1), *wants)
         await far.hear(BlobPiece)
