@@ -21,6 +21,7 @@ class WriteBuffer(Generic[Row]):
         self._database = database
         self._table = table
         self._key_of = table.key_reader()
+        self._has_bodies = "body" in table.columns
         self._rows: dict[tuple[Value, ...], Row] = {}
         self._written: RecentRows[Row] = RecentRows()
 
@@ -44,8 +45,11 @@ class WriteBuffer(Generic[Row]):
             values = [value for row in rows[done : done + size] for value in row]
             self._database.execute(self._table.upsert(size), values)
             done += size
-        for key, row in self._rows.items():
-            self._written.keep(key, row)
+        if self._has_bodies:
+            for key, row in self._rows.items():
+                self._written.keep(key, row)
+        else:
+            self._written.keep_all(self._rows)
         self._rows.clear()
 
     def clear(self) -> None:

@@ -1,5 +1,6 @@
 """Rows of one table that were written lately, as they stand in the database."""
 
+from collections.abc import Mapping
 from typing import Generic, TypeVar
 
 from outbox.limits import RECENT_BODY_BYTES_MAX, ROWS_RECENT_MAX
@@ -28,6 +29,12 @@ class RecentRows(Generic[Row]):
             self._old.pop(key, None)
             return
         self._young[key] = row
+        if len(self._young) >= self._half:
+            self._old, self._young = self._young, {}
+
+    def keep_all(self, rows: Mapping[_Key, Row]) -> None:
+        """The same for several, none of which has a body."""
+        self._young.update(rows)
         if len(self._young) >= self._half:
             self._old, self._young = self._young, {}
 

@@ -33,7 +33,8 @@ def on_ack(tick: Tick, source: NodeId, ack: Ack, at: tuple[Epoch, Seq]) -> None:
     row = tick.store.delivery(ack.ref, source)
     if row is None:
         return
-    row = replace(row, via=tick.via)
+    if row.via != tick.via:
+        row = replace(row, via=tick.via)
     if ack.outcome is Outcome.REFUSED:
         _on_refusal(tick, row, cut(ack.error))
     elif ack.status is AckStatus.ACCEPTED:
@@ -110,20 +111,21 @@ def _note_late(tick: Tick, row: Delivery, what: str) -> None:
 def advance(tick: Tick, row: Delivery, heard: Input) -> None:
     """Take the step that an input causes, and keep the row."""
     state = step(row.state, heard)
-    if state is DeliveryState.DEAD_LETTER:
-        bury(tick, row, heard, "refused")
-        return
     match state:
+        case DeliveryState.DEAD_LETTER:
+            bury(tick, row, heard, "refused")
+            return
         case DeliveryState.ACCEPTED:
             tick.close_incident(NEVER_ACCEPTED, about(row))
             sla_at_ms = tick.now.wall_ms + tick.policy.sla_process_ms
-            row = replace(row, error=None, next_at_ms=None if settled(Kind(row.kind), state) else sla_at_ms)
+            next_at_ms = None if settled(Kind(row.kind), state) else sla_at_ms
+            row = replace(row, state=state, error=None, next_at_ms=next_at_ms)
         case DeliveryState.PROCESSED | DeliveryState.REPLIED:
             tick.close_incident(NEVER_ACCEPTED, about(row))
             tick.close_incident(NOT_PROCESSED, about(row))
-            row = replace(row, next_at_ms=None)
+            row = replace(row, state=state, next_at_ms=None)
         case DeliveryState.RETRY_PENDING:
-            row = scheduled(tick, row)
+            row = replace(scheduled(tick, row), state=state)
         case _:
-            pass  # no step: recorded, no more
-    tick.store.put_delivery(replace(row, state=state or row.state))
+            row = replace(row, state=state or row.state)  # no step: recorded, no more
+    tick.store.put_delivery(row)

@@ -110,6 +110,8 @@ def show(tick: Tick, own: OwnStream) -> bool:
 
 def watch_for_copies(tick: Tick, own: OwnStream) -> None:
     """New epochs that never end it: somebody else writes with this node's key."""
+    if not own.is_due(tick.head.epoch):
+        return
     if standing_of(tick.store, tick.view, own, tick.now) is Standing.COPIED:
         what = "another process goes on writing with the key of this node"
         tick.open_incident(COPY_RUNS, tick.identity.node, what)
@@ -158,6 +160,8 @@ def _beyond(read: tuple[Epoch, int], head: Head) -> bool:
 
 def begin_if_due(tick: Tick, own: OwnStream, turns: Turns) -> bool:
     """Begin the epoch that is due, before anything else happens in this tick."""
+    if not own.is_due(tick.head.epoch):
+        return False
     due = standing_of(tick.store, tick.view, own, tick.now) is Standing.FORGOTTEN
     if due:
         _begin(tick, own, turns)

@@ -54,7 +54,7 @@ class Turns:
         self._fullness = Fullness(store.incidents(open_only=True))
         self.withheld.load(store)
         for row in store.open_turns():
-            self._admit(row, decode_event(row.body), now)
+            self._admit(row, decode_event(row.body), now, row.expires_at_ms)
             self.withheld.admit(store, row, now)
 
     # --- inboxes
@@ -92,8 +92,7 @@ class Turns:
 
     def take(self, tick: Tick, row: Received, event: Event) -> None:
         """A row that was just accepted becomes a turn, or waits for its sender's owner to be known."""
-        self._admit(row, event, tick.now)
-        self._deadlines.set((_EXPIRES, turn_key(row)), tick.now.wall_ms + max(0, self._left_ms(tick, row)))
+        self._admit(row, event, tick.now, tick.now.wall_ms + max(0, self._left_ms(tick, row)))
         if row.state is TurnState.QUEUED:
             self._withhold(tick, row)
 
@@ -108,9 +107,9 @@ class Turns:
                 tick.store.put_received(row)
                 self.take(tick, row, event)
 
-    def _admit(self, row: Received, event: Event, now: Now) -> None:
+    def _admit(self, row: Received, event: Event, now: Now, expires_at_ms: int) -> None:
         key, stream = turn_key(row), inbox_stream(row.to_agent)
-        self._deadlines.set((_EXPIRES, key), row.expires_at_ms)
+        self._deadlines.set((_EXPIRES, key), expires_at_ms)
         item = Item(key, row.priority, deliveries=row.delivery_count)
         if row.state is TurnState.HELD:
             assert event.source_agent_id is not None

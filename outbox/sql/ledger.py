@@ -4,7 +4,7 @@ from outbox.ids import AgentId, EventId, NodeId, event_id_bytes
 from outbox.recent import RecentRows
 from outbox.records import Received
 from outbox.sql.rows import Asking, Writing
-from outbox.tables import RECEIVED
+from outbox.tables import RECEIVED, Value
 
 Places = tuple[tuple[NodeId, AgentId], ...]
 """Who sent an event, and to whom."""
@@ -96,9 +96,10 @@ class LedgerWrites(Writing, LedgerReads):
 
     def _keep_places(self) -> None:
         """The transaction is committed."""
-        for event, places in self._waiting_places.items():
-            if places:
-                self._recent_places.keep((event,), places)
+        found: dict[tuple[Value, ...], Places] = {
+            (event,): places for event, places in self._waiting_places.items() if places
+        }
+        self._recent_places.keep_all(found)
         self._waiting_places.clear()
 
     def _forget_places(self) -> None:

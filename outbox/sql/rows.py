@@ -45,38 +45,38 @@ class BufferedRows(Rows):
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
-        self._buffers: dict[str, WriteBuffer[Any]] = {}
+        self._buffers = _Buffers(database)
 
     def find(self, table: Table[Row], *key: Value) -> Row | None:
         """One row by its key."""
-        waiting: Row | None = self._buffer(table).get(key)
+        waiting: Row | None = self._buffers[table].get(key)
         return waiting or super().find(table, *key)
 
     def all(self, table: Table[Row], clause: str, *values: Value) -> list[Row]:
         """The rows of a query that is bounded by its own text."""
-        self._buffer(table).flush()
+        self._buffers[table].flush()
         return super().all(table, clause, *values)
 
     def counts(self, table: Table[Row], column: str, where: str = "") -> dict[str, int]:
         """How many rows have each value of a column."""
-        self._buffer(table).flush()
+        self._buffers[table].flush()
         return super().counts(table, column, where)
 
     def least(self, table: Table[Row], column: str) -> int | None:
         """The smallest number in a column; None when there is none."""
-        self._buffer(table).flush()
+        self._buffers[table].flush()
         return super().least(table, column)
 
     def put(self, table: Table[Row], row: Row) -> None:
         """Insert or replace a row. Raises StorageFailed outside a transaction."""
         self.need_transaction()
-        self._buffer(table).put(row)
+        self._buffers[table].put(row)
 
     def drop(self, table: Table[Row], clause: str, *values: Value) -> int:
         """Delete rows; returns how many. Raises StorageFailed outside a transaction."""
         self.need_transaction()
-        self._buffer(table).flush()
-        self._buffer(table).clear()
+        self._buffers[table].flush()
+        self._buffers[table].clear()
         return self.database.execute(f"DELETE FROM {table.name} {clause}", values)  # noqa: S608 - own names
 
     def need_transaction(self) -> None:
@@ -94,11 +94,17 @@ class BufferedRows(Rows):
         for buffer in self._buffers.values():
             buffer.clear()
 
-    def _buffer(self, table: Table[Row]) -> WriteBuffer[Row]:
-        found = self._buffers.get(table.name)
-        if found is None:
-            found = self._buffers[table.name] = WriteBuffer(self.database, table)
-        return found
+
+class _Buffers(dict[Table[Any], WriteBuffer[Any]]):
+    """One for each table that was asked for."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__()
+        self._database = database
+
+    def __missing__(self, table: Table[Any]) -> WriteBuffer[Any]:
+        made = self[table] = WriteBuffer(self._database, table)
+        return made
 
 
 class Asking:

@@ -1,12 +1,16 @@
 import sqlite3
 import stat
 from collections.abc import Iterator
+from enum import StrEnum
 from pathlib import Path
 
 import pytest
 
 from outbox.database import Database, Migration
 from outbox.errors import DatabaseTooNew, StorageFailed, StorageFull
+from outbox.kinds import Outcome
+from outbox.records import DeliveryState, Share, TurnState
+from outbox.tables import Value
 
 ONE = Migration(1, "a table", "CREATE TABLE t (x INTEGER NOT NULL);\n")
 TWO = Migration(
@@ -28,6 +32,20 @@ def database(path: Path) -> Iterator[Database]:
     made = Database.create(path, wal_bytes=0)
     yield made
     made.close()
+
+
+@pytest.mark.parametrize("value", [None, b"", b"\x00\xff", "ä", 1 << 62, -1])
+def test_what_is_bound_comes_back(database: Database, value: Value) -> None:
+    ((found, kind),) = database.rows("SELECT ?1, typeof(?1)", (value,))
+    assert found == value
+    assert type(found) is type(value)
+    assert kind == {type(None): "null", bytes: "blob", str: "text", int: "integer"}[type(value)]
+
+
+@pytest.mark.parametrize("states", [DeliveryState, TurnState, Share, Outcome])
+def test_states_are_bound_as_their_text(database: Database, states: type[StrEnum]) -> None:
+    for state in states:
+        assert database.rows("SELECT ?1, typeof(?1)", (state,)) == [(state.value, "text")]
 
 
 def test_commits_are_synchronous_and_the_file_is_private(database: Database) -> None:

@@ -27,6 +27,14 @@ def test_the_last_half_is_never_forgotten(world: Any) -> None:
         assert recent.get((number - 10,)) is None
 
 
+def test_several_are_kept_like_one(world: Any) -> None:
+    recent = RecentRows(10)
+    for first in range(0, 90, 3):
+        recent.keep_all({(number,): world.delivery(number) for number in range(first, first + 3)})
+        assert all(recent.get((number,)) for number in range(first, first + 3))
+        assert recent.get((first - 10,)) is None
+
+
 def test_what_is_large_or_uncertain_is_forgotten(world: Any) -> None:
     recent = RecentRows(10)
     small = world.received(1)
