@@ -21,6 +21,8 @@ from outbox.timestamps import parse_rfc3339
 TURN_FAILED = "turn_failed"
 ANSWERED_AFTER_DEAD = "answered_after_dead_letter"
 DUPLICATE = "duplicate_engagement"
+_ASKED = frozenset({DeliveryState.EMITTED, DeliveryState.RETRY_PENDING, DeliveryState.ACCEPTED})
+"""Who had ended it while it was superseded, and is asked again, answers with the same ACK."""
 _PASSING = {NOT_OWNER: Input.REFUSED_NOT_OWNER, INBOX_FULL: Input.REFUSED_FULL}
 """Refusals after which another attempt may be taken."""
 
@@ -41,7 +43,7 @@ def on_ack(tick: Tick, source: NodeId, ack: Ack, at: tuple[Epoch, Seq]) -> None:
         accepted_at_ms = row.accepted_at_ms or tick.now.wall_ms
         accepted = replace(row, accepted_at_ms=accepted_at_ms, accepted_epoch=at[0], accepted_seq=at[1])
         advance(tick, accepted, Input.ACK_ACCEPTED)
-    elif row.processed_at_ms is None:
+    elif row.processed_at_ms is None or row.state in _ASKED:
         _on_processed(tick, row, ack)
 
 

@@ -13,8 +13,9 @@ def reroute(tick: Tick) -> None:
     for pair in tick.absences.take_overdue(tick.now.mono_ms):
         node, agent = pair
         rows = tick.store.unaccepted(agent, node, DUE_MAX)
-        sent_on = [row for row in rows if _send_on(tick, row, pair)]
-        if sent_on and len(rows) == DUE_MAX:
+        written = [row for row in rows if tick.store.events_about(row.event_id)]
+        sent_on = [row for row in written if _send_on(tick, row, pair)]
+        if len(written) < len(rows) or (sent_on and len(rows) == DUE_MAX):  # some are of this very tick
             tick.absences.again(pair, tick.now.mono_ms)
 
 

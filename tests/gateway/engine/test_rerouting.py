@@ -3,10 +3,11 @@
 from typing import Any
 
 import pytest
+from msgspec import Raw
 
 from gateway.engine import rerouting
-from gateway.engine.effects import Handed
-from gateway.engine.inputs import LinkUp, Send, SetAgent, StreamHead
+from gateway.engine.effects import Handed, Sent
+from gateway.engine.inputs import LinkUp, Send, SetAgent, StreamHead, ViewChanged
 from outbox.kinds import Kind
 from outbox.records import DeliveryState, TurnState
 
@@ -207,3 +208,37 @@ def test_an_absence_never_uses_up_the_last_attempt(guarded: Any) -> None:
     rows = guarded.store("a").obligations(event)
     assert max(row.tries for row in rows) == guarded.policy.retry.attempts_max
     assert DeliveryState.DEAD_LETTER not in {row.state for row in rows}
+
+
+def test_what_is_sent_while_the_fallback_returns_goes_on_in_the_next_tick(guarded: Any) -> None:
+    """The view comes after the message, and its first attempt is not in the outbox yet."""
+    go(guarded, "b", "c")
+    guarded.advance(GRACE_MS)
+    guarded.tick("a")
+    guarded.absent = {"b"}
+    back = ViewChanged(guarded.view())
+    effects = guarded.tick("a", Send(req=7, agent="ann", to="bob", payload=Raw(b"1")), back)
+    (event,) = [effect.event_id for effect in effects if isinstance(effect, Sent)]
+    guarded.wake("a")
+    assert states(guarded, event) == {"b": "superseded", "c": "emitted"}
+
+
+def test_who_had_done_it_and_is_asked_again_is_believed(guarded: Any) -> None:
+    """Its ACKs are known from when it was superseded: repeated, they end what is owed now."""
+    event = guarded.sent("a", "ann", "bob")
+    guarded.pull("b", "a")
+    (hand,) = guarded.listen("b", "bob")
+    guarded.settle("b", "bob", event, lease_id=hand.lease_id)
+    go(guarded, "b")
+    guarded.advance(GRACE_MS)
+    guarded.tick("a")
+    guarded.pull("a", "b")
+    assert states(guarded, event) == {"b": "superseded", "c": "emitted"}
+    go(guarded, "c")
+    guarded.advance(GRACE_MS)
+    guarded.tick("a")
+    assert states(guarded, event) == {"b": "emitted", "c": "superseded"}
+    guarded.pull("b", "a")
+    guarded.pull("a", "b")
+    assert states(guarded, event) == {"b": "processed", "c": "superseded"}
+    assert guarded.incidents("a") == []
