@@ -6,8 +6,10 @@ from typing import Any
 from gateway.engine.effects import EpochBegan
 from gateway.engine.own_stream import Reason
 from gateway.engine.recall import DUPLICATE_ENGAGEMENT, POSSIBLE_DUPLICATE
+from outbox.envelope import encode_payload
 from outbox.ids import NodeId, make_epoch
-from outbox.kinds import Outcome
+from outbox.kinds import Kind, Outcome
+from outbox.recall import Recalled
 from outbox.records import DeliveryState, TurnState
 
 A, B = NodeId("a"), NodeId("b")
@@ -97,6 +99,21 @@ def test_a_lease_of_the_backup_is_taken_back(mesh: Any) -> None:
     assert mesh.listen("b", "bob", session="run-1") == [], "the session may not resume it either"
     mesh.meet()
     assert mesh.row("b", event).outcome is Outcome.OK
+
+
+def test_what_comes_again_only_behind_the_answer_is_reported_too(mesh: Any, stranger: Any) -> None:
+    """Who has read nothing of a node begins in its epoch of now: the answer is before what comes again."""
+    mesh.own("eve", "x")
+    mesh.see()
+    mesh.tick("b", stranger.says(stranger.event()))
+    mesh.come_back("b", mesh.store("b"), Reason.RESTORE)
+    mesh.answer("b", by="a")
+    since, message = mesh.store("b").doubts()[NodeId("x")], stranger.event()
+    said = encode_payload(Recalled(since=since, accepted=(message.event_id,)))
+    mesh.tick("b", stranger.says(stranger.event(kind=Kind.SIGNAL, source_agent_id=None, payload=said)))
+    mesh.tick("b", stranger.says(message))
+    assert (POSSIBLE_DUPLICATE, message.event_id) in mesh.incidents("b")
+    assert mesh.row("b", message.event_id).state is T.QUEUED
 
 
 def test_doubts_outlive_a_restart_and_time(mesh: Any) -> None:
