@@ -22,6 +22,7 @@ from auth.keys import SigningKey
 from auth.ledger_schema import LEDGER_MIGRATIONS
 from auth.sqlite_ledger import SqliteLedger
 from gateway.blobs.keeper import BlobKeeper
+from gateway.blobs.reconciling import forget_missing
 from gateway.blobs.threads import ThreadedBlobs
 from gateway.clock import Clock
 from gateway.config import Config
@@ -107,8 +108,10 @@ class Gateway:
         rooms = Rooms(self._home.room, self._identity, self._key, self._clock)
         view = await rooms.load()
         door = Door(self._gatekeeper, self._clock)
+        files = BlobFiles(self._home.blobs)
+        forget_missing(self._journal, files)
         runtime = Runtime(self._journal, self._engines(door), view, self._clock)
-        disk = ThreadedBlobs(BlobFiles(self._home.blobs), self._clock)
+        disk = ThreadedBlobs(files, self._clock)
         blobs = BlobKeeper(disk, runtime, self._reader, self._config.blobs.bytes_max)
         keys = MemberKeys(lambda: runtime.view)
         local = Local(self._identity, runtime, self._reader, self._clock, keys, self._policy.mirror, blobs)

@@ -14,7 +14,8 @@ VERSION = 1
 NAME = "manifest.json"
 DATABASES = ("journal.db", "room.db")
 PLAIN = ("gateway.toml", "seed.jwt", "seed.record", "issuer.json")
-"""What a home may hold besides, without a secret."""
+"""What a home may hold besides, without a secret. Its blobs are not in a backup yet: a restored node fetches
+again what open turns wait for, and cannot serve what its own events name."""
 
 SECRET = ("admin.token",)
 SECRET_DIRECTORIES = ("keys", "agents")

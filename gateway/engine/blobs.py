@@ -7,7 +7,7 @@ content: whoever wrote the file has hashed it.
 
 from gateway.engine.bloblife import BlobDropped, BlobKept, BlobLost, KeepBlob
 from gateway.engine.inputs import Reply, Send
-from gateway.engine.limits import BLOB_GRACE_MS, BLOBS_DROPPED_MAX
+from gateway.engine.limits import BLOBS_DROPPED_MAX
 from gateway.engine.tick import Tick
 from gateway.engine.turns import Turns
 from outbox.blobref import blob_id, check_ref
@@ -53,7 +53,8 @@ def lose(tick: Tick, turns: Turns, item: BlobLost) -> None:
 
 def collect(tick: Tick) -> None:
     """Let go of blobs that nobody names and nobody is about to."""
-    for row in tick.store.unnamed_blobs(tick.now.wall_ms - BLOB_GRACE_MS, BLOBS_DROPPED_MAX):
+    before_ms = tick.now.wall_ms - tick.policy.blob_grace_ms
+    for row in tick.store.unnamed_blobs(before_ms, BLOBS_DROPPED_MAX):
         tick.store.drop_blob(row.sha256)
         tick.effects.append(BlobDropped(row.sha256))
 

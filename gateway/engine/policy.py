@@ -4,6 +4,7 @@ from typing import Literal
 
 import msgspec
 
+from gateway.engine.limits import BLOB_GRACE_MS
 from gateway.engine.pace import PaceLimits
 from outbox.ids import NodeId
 from outbox.limits import EXPIRES_IN_MS_DEFAULT, KEPT_BYTES, KEPT_ENTRIES, KEPT_MS, READER_LEASE_MS
@@ -51,3 +52,5 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     hold_ms: int = 10 * 60_000
     """So long an event waits for the state room to name its sender's owner."""
     mirror: MirrorPolicy = MirrorPolicy()
+    blob_grace_ms: int = BLOB_GRACE_MS
+    """So long a blob that nobody names stays after it came, or was last asked to be kept."""

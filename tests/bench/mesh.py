@@ -20,21 +20,22 @@ class MeshPair:
     """Agent A of the pair; ``ask`` is one round trip."""
 
     def __init__(self, asker: AgentClient) -> None:
-        self._asker = asker
+        self.asker = asker
+        """The agent that asks."""
         self._waiting: dict[str, asyncio.Future[None]] = {}
         self.processes: dict[str, int] = {}
         """Process ids by what they are; this process is the asker."""
 
     async def ask(self) -> None:
         """Message, accepted and reply stored at the other side; reply here."""
-        sent = await self._asker.send("answerer", TEXT)
+        sent = await self.asker.send("answerer", TEXT)
         future = self._future(sent.event_id)
         await future
         del self._waiting[sent.event_id]
 
     async def listen(self) -> None:
         """Take the replies, and end their turns."""
-        async with self._asker.turns("bench", credit=CREDIT) as turns, asyncio.TaskGroup() as work:
+        async with self.asker.turns("bench", credit=CREDIT) as turns, asyncio.TaskGroup() as work:
             async for turn in turns:
                 self._future(turn.event.corr_id or "").set_result(None)
                 work.create_task(_done(turn))

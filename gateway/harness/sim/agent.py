@@ -6,10 +6,12 @@ again under its key, a session that lost its socket comes back.
 
 import asyncio
 from collections import deque
+from hashlib import sha256
 from typing import TypedDict
 
 import msgspec
 
+from gateway.blobs.errors import BlobBusy
 from gateway.endpoints.errors import SubscriptionEnded
 from gateway.endpoints.turn_sockets import Mailbox
 from gateway.engine.effects import Extended, Handed, Sent, Settled
@@ -19,11 +21,14 @@ from gateway.harness.sim.dice import Dice
 from gateway.harness.sim.gateway import SimGateway
 from gateway.harness.sim.habits import Habit, Habits
 from gateway.harness.sim.seeing import Seeing
+from outbox.blobref import BlobId, BlobRef
 from outbox.envelope import decode_event
+from outbox.errors import StorageFull
 from outbox.ids import AgentId, EventId
 from outbox.kinds import Kind, Outcome
 
 _RETRY_S = 2.0
+_PIECE_BYTES = 30_000
 _SLOW_S = 45.0
 """Longer than a lease."""
 
@@ -39,6 +44,8 @@ class Outgoing(msgspec.Struct, frozen=True):
     to: str
     priority: int
     expires_in_ms: int | None
+    blob_bytes: int = 0
+    """Of the file that it is; 0: it is a text."""
 
 
 class _About(TypedDict):
@@ -90,11 +97,17 @@ class SimAgent:
             await wanted.wait()
 
     async def _send(self, gateway: SimGateway, message: Outgoing) -> None:
+        try:
+            ref = await _uploaded(gateway, message)
+        except (Busy, Denied, StorageFull, BlobBusy):
+            await asyncio.sleep(_RETRY_S)
+            return
         request = Send(
             req=gateway.runtime.req(),
             agent=self.name,
             to=message.to,
-            payload=msgspec.Raw(b'{"text":"hello"}'),
+            payload=msgspec.Raw(b'{"text":"hello"}' if ref is None else b"null"),
+            payload_ref=ref,
             idempotency_key=message.key,
             priority=message.priority,
             expires_in_ms=message.expires_in_ms,
@@ -215,3 +228,17 @@ class SimAgent:
             case Extended() | Settled(), _:
                 pass
         return True
+
+
+async def _uploaded(gateway: SimGateway, message: Outgoing) -> BlobRef | None:
+    """The file of a message, brought to the gateway; what was cut short is gone on with."""
+    if not message.blob_bytes:
+        return None
+    content = sha256(message.key.encode()).digest() * (message.blob_bytes // 32 + 1)
+    name = BlobId(sha256(content).hexdigest())
+    if await gateway.blobs.have(name) is None:
+        async with gateway.blobs.coming(name, len(content)) as incoming:
+            while not incoming.whole:
+                await incoming.write(content[incoming.offset : incoming.offset + _PIECE_BYTES])
+            await incoming.keep()
+    return BlobRef(name, len(content))

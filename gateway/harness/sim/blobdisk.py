@@ -4,12 +4,16 @@ What was not synced is gone with the process, and so is a name whose directory w
 bytes were not leads to nothing.
 """
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256 as hash_of
 
 from outbox.blobref import BlobId
 from outbox.errors import StorageFull
+
+_STEP_S = 0.002
+"""What a step takes: a process may die in it."""
 
 
 @dataclass(slots=True)
@@ -34,6 +38,11 @@ class SimBlobs:
         self._drafts.clear()
         for file in (*self.files.values(), *self._parts.values()):
             file.content = file.content[: file.synced]
+
+    def holds(self, sha256: BlobId) -> bool:
+        """Whether a blob is here and hashes to its name."""
+        file = self.files.get(sha256)
+        return file is not None and hash_of(file.content).hexdigest() == sha256
 
     async def part(self, sha256: BlobId) -> "SimDraft":
         """Go on with a blob, from what has come of it."""
@@ -93,6 +102,7 @@ class SimDraft:
 
     async def write(self, data: bytes) -> None:
         """Add bytes at the end. Raises StorageFull."""
+        await asyncio.sleep(_STEP_S)
         self._disk.need_room()
         self._file.content += data
 
@@ -102,6 +112,7 @@ class SimDraft:
 
     async def sync(self) -> None:
         """Bring it to the disk."""
+        await asyncio.sleep(_STEP_S)
         self._file.synced = len(self._file.content)
 
     async def discard(self) -> None:
@@ -113,4 +124,5 @@ class SimDraft:
 
     async def publish(self, sha256: BlobId) -> None:
         """Give it its name, durably."""
+        await asyncio.sleep(_STEP_S)
         self._disk.files[sha256] = self._place.pop(self._name)

@@ -24,6 +24,8 @@ class Promise(StrEnum):
     """Nothing is accepted from a node that is not admitted."""
     LIARS_ARE_REFUSED = "I8"
     """Forged streams are refused and reported; honest nodes are never framed."""
+    BLOBS_ARE_WHOLE = "I9"
+    """A turn is dealt when its blob is here; what is named is kept, whole, and fetched by whom it is for."""
     NO_CRASH = "bug"
     """The program met an error that it has no answer to."""
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from gateway.engine.acks import combined
 from gateway.engine.deliveries import DUPLICATE
 from gateway.engine.letters import DEAD, NEVER_ACCEPTED, NOT_PROCESSED, about
+from gateway.harness.sim.blobjudge import judge_blobs
 from gateway.harness.sim.disk import Disk
 from gateway.harness.sim.findings import Finding, Promise
 from gateway.harness.sim.forgetting import forgotten, missed, skipped
@@ -70,6 +71,7 @@ def judge(mesh: SimMesh, liars: Sequence[Liar]) -> Iterator[Finding]:
             yield from _cursor(mesh, home.disk, mesh.homes[source].disk, outbox, outboxes[name])
         yield from forgotten(mesh, name, outboxes[name])
         yield from _lies(name, home.disk, liars)
+        yield from judge_blobs(name, home)
     yield from _engaged_once(mesh)
     yield from judge_memories(mesh)
     yield from _reached(mesh)

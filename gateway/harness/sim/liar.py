@@ -20,7 +20,8 @@ from gateway.harness.sim.network import Network
 from gateway.harness.sim.signing import Keys
 from gateway.harness.sim.wire import WireEnd
 from gateway.wire.codec import decode, encode
-from gateway.wire.frames import VERSION, VERSIONS, Entries, Have, Hello, Stock, Want
+from gateway.wire.frames import VERSION, VERSIONS, BlobWant, Entries, Have, Hello, Stock, Want
+from outbox.blobref import BlobId
 from outbox.chain import Entry, Head, Page, extend, genesis, sign_checkpoint
 from outbox.envelope import Ack, DeadLetter, Event, encode_event, encode_header, encode_payload, header_of
 from outbox.ids import AgentId, Epoch, EventId, NodeId, Seq, make_event_id
@@ -66,6 +67,7 @@ class Liar:
         dice: Dice,
         targets: Sequence[NodeId],
         victims: Callable[[], Sequence[Victim]],
+        blobs: Callable[[], Sequence[BlobId]],
     ) -> None:
         self.name = name
         self.node = NodeId(name)
@@ -74,6 +76,7 @@ class Liar:
         self.keys = keys
         self.targets = targets
         self.victims = victims
+        self.blobs = blobs
         self.pages: list[Page] = []
         self.ask = 1
         """Number of the want that the target follows."""
@@ -118,6 +121,8 @@ class Liar:
         for page in self.pages:
             if page.checkpoint.seq > want.after:
                 await end.send(self.wire(page))
+        for blob in self.blobs()[-_FRESH:]:
+            await end.send(encode(BlobWant(blob, 0, 1_000)))  # it knows the name, and nothing else
         for _ in range(self.dice.between(1, 3)):
             self.told += 1
             await end.send(self.dice.among(_LIES)(self, target))

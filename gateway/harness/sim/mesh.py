@@ -42,6 +42,8 @@ _IMPATIENT = Policy(sla_accept_ms=60_000, sla_process_ms=60_000)
 """Incidents and status requests after a minute."""
 _READER_LEASES_MS = (90_000, 5 * 60_000)
 """The liar is a member that never reads: without a lease it would hold everything for ever."""
+_BLOB_GRACE_MS = 20_000
+"""A sender that is slow finds that its file was let go of, and brings it again."""
 _SMALL_INBOX = CourierLimits(max_depth=3)
 _OPERATOR_LOOKS_S = 5.0
 
@@ -61,11 +63,17 @@ class SimMesh:
         self.topology = topology_of(plan, self.names)
         self.tampering = Tampering(self.topology, Dice(plan.seed, "tampering"), chronicle)
         self.network.alter, self.network.meet = self.tampering.alter, self.topology.meet
+        fileless = {Fault.OLD_VERSION, Fault.RESTORE, Fault.CLONE}
+        self.files = Fault.BLOBS in plan.faults and fileless.isdisjoint(plan.faults)
+        """Some messages are files."""
         self.homes = {name: self._home(name) for name in self.names}
         self.memories = Memories({str(name): home for name, home in self.homes.items()}, chronicle)
         self.witness = Witness(self.memories, chronicle, frozenset({LIAR, STRANGER}))
         self.twins = Twins(self.network, plan.seed)
         self.network.tap = self._tap
+        self.witness.watch_blobs(
+            {str(name): home.blobs for name, home in self.homes.items()}, self.topology.mirrors
+        )
         if {Fault.STOP, Fault.SLOW_DISK}.isdisjoint(plan.faults):
             self.witness.watch_leases(timeline, CourierLimits().lease_ms)
         self.agents = {
@@ -87,6 +95,8 @@ class SimMesh:
             home.policy = _IMPATIENT
         if name in self.topology.mirrors:
             home.policy = replace(home.policy, mirror=MirrorPolicy(nodes="all"))
+        if self.files:
+            home.policy = replace(home.policy, blob_grace_ms=_BLOB_GRACE_MS)
         if Fault.RETENTION in self.plan.faults:
             lease_ms = Dice(self.plan.seed, "retention").among(_READER_LEASES_MS)
             kept = Retention(entries_max=15, reader_lease_ms=lease_ms)
@@ -103,11 +113,15 @@ class SimMesh:
     def _found(self) -> None:
         """Everybody is admitted and knows where everybody is."""
         members = [*self.names, NodeId(LIAR)]
-        admissions: Stored = {(RoomMap.ADMISSIONS, node): self.keys.admission(node) for node in members}
+        admissions: Stored = {(RoomMap.ADMISSIONS, node): self._admission(node) for node in members}
         addresses: Stored = {(RoomMap.NODES, node): self._address(node) for node in self.names}
         for home in self.homes.values():
             home.stored.update(admissions)
             home.stored.update(addresses)
+
+    def _admission(self, node: NodeId) -> str:
+        """Who carries files for others is a seed: nobody else may fetch what is not for it."""
+        return self.keys.admission(node, "seed" if self.files and node in self.topology.mirrors else "member")
 
     def _address(self, node: NodeId) -> str:
         body = NodeBody(

@@ -63,6 +63,8 @@ class Fault(StrEnum):
     """Some messages are for everybody, or for two or three agents."""
     AWAY = "away"
     """For minutes a node does not meet some or all of the others."""
+    BLOBS = "blobs"
+    """Some messages are files; not beside nodes of an older version, nor where a backup is put back."""
     RESTORE = "restore"
     """A node is put back to an older backup, by command or by hand, while the others went on."""
     CLONE = "clone"

@@ -4,6 +4,7 @@ The public halves are real Ed25519 keys, since the gateway refuses anything else
 """
 
 from hashlib import blake2b, sha256
+from typing import Literal
 
 from auth.keys import SigningKey
 from outbox import base64url
@@ -70,8 +71,8 @@ class Keys:
         key = self._by_raw.get(public_key)
         return key is not None and key.verify(signature, message)
 
-    def admission(self, node: NodeId) -> str:
-        """The root's word that a node is a member."""
+    def admission(self, node: NodeId, role: Literal["member", "seed"] = "member") -> str:
+        """The root's word that a node is a member, or a seed."""
         root = self.key(ROOT)
         return sign_record(
             root.sign,
@@ -81,6 +82,6 @@ class Keys:
             signer=ROOT,
             epoch=1,
             counter=1,
-            body=AdmissionBody(public_key=base64url.encode(self.key(node).raw), role="member"),
+            body=AdmissionBody(public_key=base64url.encode(self.key(node).raw), role=role),
             root_key=root.raw,
         )

@@ -16,7 +16,7 @@ from gateway.harness.sim.liar import LIAR, STRANGER
 from gateway.harness.sim.topology import Topology
 from gateway.harness.sim.wire import WireEnd
 from gateway.wire.codec import decode, encode
-from gateway.wire.frames import Entries, Hello
+from gateway.wire.frames import BlobPiece, Entries, Hello
 from outbox.chain import Entry, Excerpt, Head, Stub, extend, genesis
 from outbox.ids import NodeId, Seq
 
@@ -51,6 +51,8 @@ class Tampering:
         if b'"t":"hello"' in start and self._topology.old & set(end.wire.names):
             return _older(end, message)
         lying = self.on and end.owner.name == self._topology.lying
+        if lying and b'"t":"blob",' in start:
+            return message if self._dice.chance(_HONEST) else _spoilt(message)
         return self._lie(end, message) if lying and b'"t":"entries"' in start else message
 
     def _lie(self, end: WireEnd, message: bytes) -> bytes:
@@ -83,6 +85,13 @@ class Tampering:
         if first == 1:
             return genesis(page.checkpoint.mesh, frame.node, page.epoch)
         return self._heads.get((frame.node, Seq(first - 1)))
+
+
+def _spoilt(message: bytes) -> bytes:
+    """Other bytes of a blob; whoever put them together with honest ones cannot tell whose they were."""
+    frame = decode(message)
+    assert isinstance(frame, BlobPiece), "its tag says so"
+    return encode(replace(frame, data=bytes(len(frame.data))))
 
 
 def _older(end: WireEnd, message: bytes) -> bytes:

@@ -5,9 +5,11 @@ code says of itself.
 """
 
 import re
+from collections.abc import Collection, Mapping
 
 from gateway.door import PIPE_ROOM
 from gateway.engine.effects import Handed, Sent
+from gateway.harness.sim.blobdisk import SimBlobs
 from gateway.harness.sim.chronicle import Chronicle
 from gateway.harness.sim.disk import Disk
 from gateway.harness.sim.findings import Finding, Promise
@@ -15,7 +17,8 @@ from gateway.harness.sim.memories import Memories
 from gateway.harness.sim.timeline import Timeline
 from gateway.harness.sim.wire import WireEnd
 from gateway.wire.codec import decode
-from gateway.wire.frames import Bye, Entries, Seen
+from gateway.wire.frames import BlobPiece, Bye, Entries, Seen
+from outbox.blobref import BlobId, named_blob
 from outbox.chain import Entry, Head
 from outbox.envelope import Ack, Event, Header, decode_event, decode_header, decode_payload
 from outbox.ids import AgentId, Epoch, EventId, NodeId
@@ -23,7 +26,8 @@ from outbox.kinds import AckStatus, Kind
 from outbox.readership import names
 from outbox.records import TurnState
 
-_watched = re.compile(rb'"t":"(?:entries|seen|bye)"').search
+_watched = re.compile(rb'"t":"(?:entries|seen|bye|blob)"').search
+_NAMINGS_MAX = 10_000
 _TAG_WITHIN = 40
 """Bytes of a frame in which its type stands."""
 _LEASE_SLACK_US = 1_000_000
@@ -54,10 +58,21 @@ class Witness:
         self._handed: dict[tuple[str, str], int] = {}
         self._on_wire: dict[tuple[str, Epoch], int] = {}
         self._cursors: dict[tuple[str, str], Head] = {}
+        self._blobs: Mapping[str, SimBlobs] = {}
+        self._mirrors: Collection[NodeId] = ()
+        self._named: list[BlobId] = []
 
     def watch_leases(self, timeline: Timeline, lease_ms: int) -> None:
         """Leases can be judged by the clock, since no process of this world ever stands still."""
         self._timeline, self._lease_us = timeline, lease_ms * 1000
+
+    def watch_blobs(self, blobs: Mapping[str, SimBlobs], mirrors: Collection[NodeId]) -> None:
+        """Where the bytes are, and which nodes may have those that are not for them."""
+        self._blobs, self._mirrors = blobs, mirrors
+
+    def blobs_named(self) -> list[BlobId]:
+        """Blobs that events have named, the latest last."""
+        return self._named
 
     def find(self, promise: Promise, what: str) -> None:
         """A promise is broken."""
@@ -92,7 +107,9 @@ class Witness:
         elif known != answer.event_id:
             self.find(Promise.SENT_IS_KEPT, f"{agent} sent {key} once and got {known} and {answer.event_id}")
         self.told[answer.event_id] = (node, answer)
-        if not self._memories.disk(node).events_about(answer.event_id):
+        entries = self._memories.disk(node).events_about(answer.event_id)
+        self._named += [blob for entry in entries if (blob := named_blob(entry.body)) is not None]
+        if not entries:
             self.find(Promise.SENT_IS_KEPT, f"{node} said sent and {answer.event_id} is not in its outbox")
 
     def handed(self, node: str, agent: str, turn: Handed) -> None:
@@ -111,6 +128,9 @@ class Witness:
         if wrong := self._memories.handed(node, source, agent, turn.event_id, resumed=turn.resumed):
             self.find(Promise.ENGAGED_ONCE, wrong)
         self._lease(key, turn)
+        blob = named_blob(turn.body)
+        if blob is not None and not self._blobs[node].holds(blob):
+            self.find(Promise.BLOBS_ARE_WHOLE, f"{node} handed over {turn.event_id} without its blob")
         if turn.delivery_count < before or (turn.delivery_count == before and not turn.resumed):
             count = turn.delivery_count
             self.find(Promise.ENGAGED_ONCE, f"{node} counts hand-over {count} of {turn.event_id} twice")
@@ -153,6 +173,8 @@ class Witness:
                 self._seen(node, frame)
             case Bye():
                 self._bye(node, peer, frame)
+            case BlobPiece():
+                self._blob(node, NodeId(peer), frame)
             case _:
                 pass
 
@@ -210,6 +232,12 @@ class Witness:
         cursor = self._memories.disk(node).cursor(frame.node)
         if cursor is None or (cursor.epoch, cursor.seq) < (frame.epoch, frame.seq):
             self.find(Promise.CURSORS_ARE_HONEST, f"{node} says it has seen {frame.seq} of {frame.node}")
+
+    def _blob(self, node: str, peer: NodeId, frame: BlobPiece) -> None:
+        """Bytes go to whom an entry that names them is for, or to a mirror, and to nobody else."""
+        namings = self._memories.disk(node).naming(frame.sha256, _NAMINGS_MAX)
+        if peer not in self._mirrors and not any(names(decode_header(each.header), peer) for each in namings):
+            self.find(Promise.BLOBS_ARE_WHOLE, f"{node} gave {peer} a blob that is not for it")
 
     def _bye(self, node: str, peer: str, frame: Bye) -> None:
         self._chronicle.note(node, "bye", f"{peer} {frame.code} {frame.hint}")

@@ -30,6 +30,8 @@ REST_WITHIN_S = 45 * 60
 """The bound of I4: once faults have stopped, everything has ended by then. The longest of what may have to be
 waited for: the ten minutes that an event of an unknown agent is held, five hand-overs of 30 s, eight attempts
 of at most a minute, five minutes of a wall clock that was wrong; and the sum of them, with room."""
+_FILE_BYTES_MAX = 100_000
+"""Some pieces: on the slowest links it takes a minute."""
 _LOOK_EVERY_S = 15
 _LAST_WORD_S = 5
 _SHORT_MS = (2_000, 15_000, 90_000)
@@ -132,6 +134,7 @@ class World:
 
     def _talk(self) -> None:
         dice, crowd = Dice(self.plan.seed, "messages"), Dice(self.plan.seed, "several")
+        files = Dice(self.plan.seed, "files")
         everybody = [agent for agents in self.mesh.agents.values() for agent in agents]
         for number in range(self.plan.messages):
             sender = dice.among(everybody)
@@ -140,7 +143,10 @@ class World:
             to: str = reader.name
             if Fault.SEVERAL in self.plan.faults and crowd.chance(0.3):
                 to = "*" if crowd.chance(0.5) else ",".join(crowd.among(everybody).name for _ in range(3))
-            message = Outgoing(f"m{number}", to, dice.between(0, 4), dice.among(_SHORT_MS) if short else None)
+            priority = dice.between(0, 4)
+            size = files.between(1, _FILE_BYTES_MAX) if self.mesh.files and files.chance(0.4) else 0
+            expires_ms = dice.among(_SHORT_MS) if short else None
+            message = Outgoing(f"m{number}", to, priority, expires_ms, size)
             at_s = 5 + dice.fraction() * (self.plan.minutes * 60 - 10)
             self.loop.call_later(at_s, sender.want, message)
 
@@ -189,6 +195,7 @@ class World:
             dice=dice,
             targets=self.mesh.names,
             victims=self._victims,
+            blobs=self.mesh.witness.blobs_named,
         )
 
     def _victims(self) -> list[Victim]:
