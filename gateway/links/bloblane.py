@@ -39,7 +39,9 @@ class BlobLane:
         self._asked = Asked()
         self._wants_out: list[BlobWant] = []
         self._taking: BlobId | None = None
-        self._answers: asyncio.Queue[Answer] = asyncio.Queue()  # bounded by what is asked for
+        self._answers: asyncio.Queue[Answer] = asyncio.Queue()
+        self._unwritten = 0
+        """Bytes in the queue: what came and was not taken counts as under way; so the queue is bounded."""
         self._wanted = Wanted()
         self._came = asyncio.Event()
         self._out: BlobPiece | BlobNone | None = None
@@ -53,6 +55,7 @@ class BlobLane:
         """Take in one blob."""
         self._taking = sha256
         self._answers = asyncio.Queue()
+        self._unwritten = 0
         if self._closed:
             self._answers.put_nowait(None)
 
@@ -62,7 +65,7 @@ class BlobLane:
 
     def ask(self, sha256: BlobId, offset: int, size: int) -> int:
         """Ask for what follows ``offset`` of a blob of ``size``, as far as the window allows; up to where."""
-        while offset < size and self._asked.bytes < self._pace.window:
+        while offset < size and self._asked.bytes + self._unwritten < self._pace.window:
             want = BlobWant(sha256, offset, min(BLOB_WANT_BYTES, size - offset))
             self._asked.ask(want, self._clock.mono_ms())
             self._wants_out.append(want)
@@ -72,7 +75,10 @@ class BlobLane:
 
     async def answer(self) -> Answer:
         """The next of what was asked for."""
-        return await self._answers.get()
+        answer = await self._answers.get()
+        if isinstance(answer, BlobPiece):
+            self._unwritten -= len(answer.data)
+        return answer
 
     def hear(self, frame: BlobWant | BlobPiece | BlobNone) -> None:
         """What the peer says of blobs. Raises CreditOverrun, BadFrame."""
@@ -90,6 +96,7 @@ class BlobLane:
         if took_ms is not None:
             self._pace.answered(took_ms)
         if piece.sha256 == self._taking:
+            self._unwritten += len(piece.data)
             self._answers.put_nowait(piece)
 
     def _on_none(self, none: BlobNone) -> None:

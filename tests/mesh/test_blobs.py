@@ -94,7 +94,7 @@ async def test_an_upload_survives_the_gateway(vps: Node, tmp_path: Path, point: 
     assert [name for name, _ in files.entries()] == [SHA]
 
 
-@pytest.mark.parametrize("dying", ["mbp", "vps"])
+@pytest.mark.parametrize("dying", ["mbp", pytest.param("vps", marks=pytest.mark.long)])
 async def test_a_transfer_goes_on_after_a_kill(pair: tuple[Node, Node], tmp_path: Path, dying: str) -> None:
     """64 MiB from ada to bob; one side is killed in the middle and comes back."""
     vps, mbp = pair

@@ -8,9 +8,10 @@ import pytest
 from msgspec.structs import replace
 
 from gateway.engine.streams import RELAY_TAMPERED
+from gateway.harness.sim.blobdisk import SimDraft
 from gateway.links import fetching
 from gateway.links.errors import CreditOverrun
-from gateway.links.limits import BLOB_WINDOW_BYTES_MAX
+from gateway.links.limits import BLOB_WANT_BYTES, BLOB_WINDOW_BYTES_MAX
 from gateway.wire.codec import decode, encode
 from gateway.wire.frames import (
     BlobNone,
@@ -141,6 +142,33 @@ async def test_a_transfer_goes_on_where_the_link_broke(pair: Mesh) -> None:
         first = next(frame for frame in wants if isinstance(frame, BlobWant))
         assert first.offset >= came
     assert await b.disk.read(ref.sha256, 0, 1 << 20) == CONTENT
+
+
+async def test_no_more_is_asked_for_than_a_slow_disk_has_taken(
+    pair: Mesh, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, write = pair.gateways["a"], SimDraft.write
+    ref = await a.keep(bytes(6 << 20))
+    asked = written = most = 0
+
+    async def slow(draft: SimDraft, data: bytes) -> None:
+        nonlocal written
+        await asyncio.sleep(0.005)
+        await write(draft, data)
+        written += len(data)
+
+    def hear(message: bytes) -> None:
+        nonlocal asked, most
+        frame = decode(message)
+        asked += frame.bytes if isinstance(frame, BlobWant) else 0
+        most = max(most, asked - written)
+
+    monkeypatch.setattr(SimDraft, "write", slow)
+    async with pair.linked("a", "b") as (near, _):
+        near.tap = hear
+        await a.send_blob("ann", "bob", ref)
+        await until(here(pair, "b", ref))
+    assert most <= BLOB_WINDOW_BYTES_MAX + BLOB_WANT_BYTES, "the window, and what is being written"
 
 
 async def test_a_relay_that_brings_other_bytes_is_named_and_left(around_a_seed: Mesh) -> None:
