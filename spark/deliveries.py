@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from outbox.records import DeliveryState
 from spark.events import ADDRESSES, ANSWERS, Role
 from spark.limits import TASK_COMPLETE_MS, TASK_PROGRESS_MS
-from spark.sides import said, sides
+from spark.sides import SORTED_BY, said, sides
 from spark.sla import Threshold
 from spark.tasks import TaskKind
 
@@ -162,7 +162,7 @@ def lives(
 
     of_one = f"collect_list(case when {said(Role.ADDRESSED)} then {_struct({**EACH, **each})} end)"
     together = [F.expr(aggregate).alias(name) for name, aggregate in (TOGETHER | more).items()]
-    gathered = sides.groupBy("rootId").agg(*together, F.expr(of_one).alias("each"))
+    gathered = sides.groupBy(*SORTED_BY).agg(*together, F.expr(of_one).alias("each"))
     known = gathered.selectExpr("* except (each)", "explode_outer(each) as one")
     known = known.selectExpr(*_of_one((*TOGETHER, *more), (*EACH, *each))).selectExpr("*", *_facts())
     return known.selectExpr("*", *_judgements(thresholds)).select(*COLUMNS, *more)

@@ -72,15 +72,7 @@ def run(
     out = out.absolute()  # the JVM is given file URIs, and those have no relative form
     files = event_files(lake)
     out.mkdir(parents=True, exist_ok=True)
-    setup = Setup(
-        scratch=out / ".spark",
-        log=out / "spark.log",
-        cache=cache,
-        partitions=files.bytes // BYTES_PER_PARTITION + 1,
-        small=files.bytes < SMALL_LAKE_BYTES,
-        master=master,
-        settings=settings,
-    )
+    setup = setup_for(files, out, cache=cache, master=master, settings=settings)
     progress(STEPS[0], 0, len(STEPS))
     try:
         with spark_session(setup) as spark, spark_errors(setup.log):
@@ -95,6 +87,26 @@ def run(
             )
     finally:
         shutil.rmtree(setup.scratch, ignore_errors=True)
+
+
+def setup_for(
+    files: EventFiles,
+    out: Path,
+    *,
+    cache: Path,
+    master: str = LOCAL,
+    settings: Mapping[str, str] = _NO_SETTINGS,
+) -> Setup:
+    """How Spark is started for so much to do."""
+    return Setup(
+        scratch=out / ".spark",
+        log=out / "spark.log",
+        cache=cache,
+        partitions=files.bytes // BYTES_PER_PARTITION + 1,
+        small=files.bytes < SMALL_LAKE_BYTES,
+        master=master,
+        settings=settings,
+    )
 
 
 def make_report(

@@ -90,12 +90,18 @@ GATHERED: dict[str, Gathered] = {
 """Column of a side → how it comes from statements."""
 
 
+ROOT_HASH = "xxhash64(rootId) as rootHash"
+SORTED_BY = ("rootHash", "rootId")
+"""Roots lie together by a number first: sorting compares eight bytes, and ids begin with the same eight."""
+
+
 def sides(statements: "DataFrame") -> "DataFrame":
-    """``rootId, node`` and the columns of ``GATHERED``, from statements: the one exchange of the job."""
+    """``rootHash, rootId, node`` and what is ``GATHERED`` from statements: the one exchange of the job."""
     from pyspark.sql import functions as F  # noqa: N812 - the name everybody gives it
 
     gathered = [F.expr(_aggregate(aggregate)).alias(name) for name, aggregate in GATHERED.items()]
-    return statements.repartition("rootId").groupBy("rootId", "node").agg(*gathered)
+    placed = statements.selectExpr("*", ROOT_HASH).repartition("rootHash")
+    return placed.groupBy(*SORTED_BY, "node").agg(*gathered)
 
 
 def _aggregate(gathered: Gathered) -> str:
@@ -112,7 +118,7 @@ def _value(gathered: Gathered) -> str:
 def apart(statements: "DataFrame") -> "DataFrame":
     """Each statement as a side of its own: what ``merged`` makes of them is what ``sides`` makes."""
     values = (f"{_value(gathered)} as {name}" for name, gathered in GATHERED.items())
-    return statements.selectExpr("rootId", "node", *values)
+    return statements.selectExpr(ROOT_HASH, "rootId", "node", *values)
 
 
 def merged(sides: "DataFrame", **more: str) -> "DataFrame":
@@ -124,7 +130,7 @@ def merged(sides: "DataFrame", **more: str) -> "DataFrame":
 
     how = {name: gathered.how for name, gathered in GATHERED.items()} | more
     again = [F.expr(f"{aggregate}({name})").alias(name) for name, aggregate in how.items()]
-    return sides.repartition("rootId").groupBy("rootId", "node").agg(*again)
+    return sides.repartition("rootHash").groupBy(*SORTED_BY, "node").agg(*again)
 
 
 def said(*roles: Role, facts: str = "facts") -> str:

@@ -38,7 +38,7 @@ from spark.incidents import DETAIL, OF_LIFECYCLE, hits, rows
 from spark.layout import EVENTS, STREAMS_GLOB, stream_of
 from spark.limits import FOLLOW_FILES_MAX, FOLLOW_HORIZON_MS
 from spark.schema import COLUMNS, spark_schema
-from spark.sides import GATHERED, apart, merged
+from spark.sides import GATHERED, ROOT_HASH, apart, merged
 from spark.sla import Threshold
 
 if TYPE_CHECKING:
@@ -165,6 +165,7 @@ def _remembered(state: "DataFrame") -> "DataFrame":
     sides = state.where("kept").selectExpr("*", "inline(halves)")
     its_own = "(delivery is null or node = delivery)"
     return sides.selectExpr(
+        ROOT_HASH,
         "rootId",
         "node",
         f"if({its_own}, facts, facts & ~{1 << Role.ADDRESSED}) as facts",

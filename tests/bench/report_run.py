@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 
 from outbox.timestamps import parse_rfc3339
-from spark.job import BYTES_PER_PARTITION, make_report
-from spark.session import Setup, spark_session
+from spark.job import make_report, setup_for
+from spark.session import spark_session
 from spark.sla import DEFAULTS
 from spark.sources import event_files
 
@@ -23,13 +23,8 @@ def main(lake: Path, out: Path, heap: str) -> None:
     about = json.loads((lake / "truth" / "about.json").read_text())
     files = event_files(lake)
     out.mkdir(parents=True, exist_ok=True)
-    setup = Setup(
-        scratch=out / ".spark",
-        log=out / "spark.log",
-        cache=Path("~/.cache/gateway-mesh").expanduser(),
-        partitions=files.bytes // BYTES_PER_PARTITION + 1,
-        settings={"spark.driver.memory": heap},
-    )
+    cache = Path("~/.cache/gateway-mesh").expanduser()
+    setup = setup_for(files, out, cache=cache, settings={"spark.driver.memory": heap})
     steps: list[tuple[str, float]] = []
     started = time.monotonic()
 

@@ -73,6 +73,6 @@ def test_the_data_is_exchanged_once_and_neither_joined_nor_windowed(spark, tmp_p
             plan = lives._jdf.queryExecution().executedPlan().toString()
     finally:
         spark.conf.set("spark.sql.shuffle.partitions", "1")
-    assert plan.count("Exchange hashpartitioning(rootId") == plan.count("Exchange") == 1
+    assert plan.count("Exchange hashpartitioning(rootHash") == plan.count("Exchange") == 1
     assert not re.search("Join|Window|Deduplicate", plan)
     assert plan.count("Sort [") == 1, "the second gathering finds the rows in the order of the first"
