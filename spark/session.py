@@ -121,6 +121,8 @@ def _settings(setup: Setup, place: Place) -> dict[str, str]:
     if place in {Place.LOCAL, Place.CLUSTER}:
         settings |= {
             "spark.driver.extraJavaOptions": _java_options(setup),
+            # A report generates 180 classes; of the hundred that Spark keeps none is left for the next one.
+            "spark.sql.codegen.cache.maxEntries": "1000",
             "spark.sql.warehouse.dir": (setup.scratch / "warehouse").as_uri(),
         }
     return settings | dict(setup.settings)
