@@ -9,6 +9,9 @@ COLLECT_EVERY_S = 2.0
 VISIT_EVERY_S = 5.0
 """The same over links, which a gateway pays for as well."""
 
+FORK_ROWS_MAX = 100_000
+"""Entries of another history that are kept as evidence: a few files, however long a copy ran unseen."""
+
 COMPACT_ROWS_MAX = 1_000_000
 """Rows of a file that was made from smaller ones: about 30 MB, and one task of Spark."""
 

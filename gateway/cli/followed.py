@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -15,6 +15,7 @@ from gateway.clock import Clock
 from gateway.home import Home
 from outbox.plaintext import one_line
 from spark.following import Told, follow
+from spark.objectives import Objective
 from spark.sla import Threshold
 from spark.summary import IncidentLine
 
@@ -34,7 +35,9 @@ def follow_lake(
     emit_as: str,
     interval_s: float,
     as_json: bool,
+    refresh_s: float,
     thresholds: Mapping[str, Threshold],
+    objectives: Sequence[Objective] | None,
     master: str,
     settings: Mapping[str, str],
 ) -> None:
@@ -52,6 +55,8 @@ def follow_lake(
         interval_s=interval_s,
         cache=platformdirs.user_cache_path("gateway-mesh"),
         thresholds=thresholds,
+        objectives=objectives,
+        refresh_s=refresh_s,
         master=master,
         settings=settings,
     )

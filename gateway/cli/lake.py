@@ -62,6 +62,13 @@ def _count(text: str) -> int:
     is_flag=True,
     help="Over links: dial the mesh as the node of this home, whose gateway must not run.",
 )
+@click.option(
+    "--file",
+    "files",
+    multiple=True,
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="An outbox that `outbox export --raw` wrote; repeatable.",
+)
 @click.option("--follow", is_flag=True, help="Go on collecting until interrupted.")
 @as_json_lines
 @click.pass_context
@@ -73,6 +80,7 @@ def collect(
     nodes: tuple[str, ...],
     all_nodes: bool,
     links: bool,
+    files: tuple[Path, ...],
     follow: bool,
     as_json: bool,
 ) -> None:
@@ -81,6 +89,12 @@ def collect(
     Without --from or --all: the outboxes of the homes themselves. A seed's copies make one machine enough.
     With --links from wherever it can be dialled, all outboxes or those that --from names.
     """
+    if files:
+        if links or all_nodes or nodes or homes or follow:
+            raise click.UsageError("--file is all that is collected: give it alone")
+        for path in files:
+            tell(_exported(context, path, lake), quiet=False, as_json=as_json)
+        return
     if links:
         from gateway.cli.visits import collect_over_links
 
@@ -118,6 +132,22 @@ def _keys(context: click.Context) -> dict["NodeId", "PublicKey"]:
     from auth.keys import PublicKey
 
     return {row.node: PublicKey.from_text(row.key) for row in ask(context, lambda gateway: gateway.nodes())}
+
+
+def _exported(context: click.Context, path: Path, lake: Path) -> dict["NodeId", "Collected"]:
+    """An exported outbox, checked with its node's key: of this home, or as its running gateway knows it."""
+    from gateway.clock import Clock
+    from gateway.lake.exported import FileSource
+    from gateway.lake.homes import collect_file, node_of
+    from gateway.lake.lake import Lake
+
+    source, home = FileSource(path), current_home(context)
+    node = source.beginning.node
+    is_own = home.journal.exists() and node_of(home) == node
+    key = node_key(home).public if is_own else _keys(context).get(node)
+    if key is None:
+        raise NotFound(f"{node} is no node of this mesh", hint="see: gateway nodes")
+    return {node: collect_file(source, key, Lake(lake), Clock().wall_ms(), show_place)}
 
 
 def _own(home: "Home", lake: Path) -> dict["NodeId", "Collected"]:

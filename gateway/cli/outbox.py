@@ -96,9 +96,15 @@ def verify(context: click.Context, *, as_json: bool) -> None:
 @outbox.command()
 @click.option("--from", "first", type=click.IntRange(1), default=1, show_default=True, help="First position.")
 @click.option("--to", "last", type=click.IntRange(1), help="Last position; to the end without it.")
+@click.option("--raw", is_flag=True, help="All of it verbatim and signed: collect --file reads it anywhere.")
 @click.pass_context
-def export(context: click.Context, *, first: int, last: int | None) -> None:
+def export(context: click.Context, *, first: int, last: int | None, raw: bool) -> None:
     """Entries of the current epoch as NDJSON: position, header and event; the gateway may run meanwhile."""
+    if raw:
+        if first != 1 or last is not None:
+            raise click.UsageError("--raw is the whole outbox: not with --from or --to")
+        _export_raw(context)
+        return
     from gateway.api.rows import outbox_row
     from outbox.chain import Head
     from outbox.ids import Seq
@@ -117,6 +123,19 @@ def export(context: click.Context, *, first: int, last: int | None) -> None:
                         emit_json_line(outbox_row(entry))
                 bar.update(len(page.entries))
                 at = page.checkpoint.head
+
+
+def _export_raw(context: click.Context) -> None:
+    from gateway.lake.exported import export as export_pages
+
+    with (
+        _reading(context) as reader,
+        click.progressbar(
+            length=reader.size().entries, label="exporting", file=sys.stderr, hidden=not sys.stderr.isatty()
+        ) as bar,
+    ):
+        export_pages(reader, sys.stdout.buffer.write, lambda page: bar.update(len(page.entries)))
+    sys.stdout.buffer.flush()
 
 
 @outbox.command()

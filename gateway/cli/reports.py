@@ -11,6 +11,7 @@ from gateway.cli.options import as_json, duration, moment
 from gateway.cli.output import emit_json, note
 
 if TYPE_CHECKING:
+    from spark.objectives import Objective
     from spark.sla import Threshold
     from spark.summary import IncidentLine
 
@@ -70,6 +71,14 @@ _LAKE = click.option(
     metavar="DURATION",
     help="With --follow: how often to look.",
 )
+@click.option(
+    "--refresh",
+    type=duration,
+    default="5m",
+    show_default=True,
+    metavar="DURATION",
+    help="With --follow: write the whole report anew at most so often.",
+)
 @as_json
 @click.pass_context
 def report(
@@ -87,6 +96,7 @@ def report(
     emit_as: str,
     follows: bool,
     interval: int,
+    refresh: int,
     as_json: bool,
 ) -> None:
     """Judge every delivery in the lake: incidents, latencies, an HTML report. Needs Spark and Java."""
@@ -96,9 +106,8 @@ def report(
     from gateway.clock import Clock
     from spark.job import run as run_job
     from spark.masters import parse_settings
-    from spark.slofile import read_objectives
 
-    thresholds = _thresholds(accept_sla, process_sla)
+    thresholds, objectives = _thresholds(accept_sla, process_sla), _objectives(slo)
     if follows:
         follow_lake(
             lake,
@@ -107,7 +116,9 @@ def report(
             emit_as=emit_as,
             interval_s=interval / 1000,
             as_json=as_json,
+            refresh_s=refresh / 1000,
             thresholds=thresholds,
+            objectives=objectives,
             master=master,
             settings=parse_settings(conf),
         )
@@ -119,7 +130,7 @@ def report(
         progress=_show_progress,
         cache=platformdirs.user_cache_path("gateway-mesh"),
         thresholds=thresholds,
-        objectives=read_objectives(slo) if slo is not None else None,
+        objectives=objectives,
         master=master,
         settings=parse_settings(conf),
     )
@@ -146,6 +157,12 @@ def _thresholds(accept_ms: int | None, process_ms: int | None) -> "dict[str, Thr
         )
         for kind, promised in DEFAULTS.items()
     }
+
+
+def _objectives(slo: Path | None) -> "tuple[Objective, ...] | None":
+    from spark.slofile import read_objectives
+
+    return read_objectives(slo) if slo is not None else None
 
 
 def _emit(context: click.Context, agent: str, incidents: "tuple[IncidentLine, ...]") -> None:

@@ -1,46 +1,28 @@
 """Reads one outbox into the lake: verify, make rows, commit, from wherever the lake says it stands.
 
 Nothing unverified gets in. When a stream turns out broken, what came before the break is kept and the error
-is raised, so that a report can still be made of it. An outbox may have several epochs: all of them are
+is raised, so that a report can still be made of it. Where a node has signed two histories both are kept
+(``gateway.lake.histories``). An outbox may have several epochs: all of them are
 collected, each into files of its own. What its writer had forgotten before it was collected is noted as such;
 what merely is not here is missing, and shows.
 """
 
 from collections.abc import Callable
-from typing import Protocol
 
 import msgspec
 from msgspec.structs import replace
 
+from gateway.lake.histories import keep_other_history
 from gateway.lake.lake import Lake
 from gateway.lake.rows import row_of
+from gateway.lake.source import Source
 from outbox.chain import Checkpoint, Head, Page, Verify, check_signature, follow, genesis
-from outbox.errors import CursorBelowFloor, PeerError
+from outbox.errors import BrokenChain, CursorBelowFloor, CursorPastEnd, PeerError, StreamForked
 from outbox.ids import Seq, epoch_ordinal
 from outbox.limits import PAGE_BYTES_MAX, PAGE_ENTRIES_MAX
 from outbox.records import Identity, Quarantined
 from spark.limits import FILE_ROWS_MAX
 from spark.schema import EventRow
-
-
-class Source(Protocol):
-    """An outbox, from wherever it is read: its own journal or somebody's copy."""
-
-    is_writer: bool
-    """Whether it is the writer's own: what stands below its floor was forgotten, not lost."""
-
-    def genesis(self) -> Head:
-        """The head before the first entry of the oldest epoch."""
-        ...
-
-    def floor(self) -> Checkpoint | None:
-        """Where what is here begins; None when that is the beginning."""
-        ...
-
-    def read(self, after: Head, entries_max: int, bytes_max: int) -> Page | None:
-        """As ``outbox.store.entries.EntryStore.read``."""
-        ...
-
 
 Progress = Callable[[Seq], None]
 """Called with the position reached, after it is on disk."""
@@ -68,7 +50,7 @@ class _Chunk(msgspec.Struct):
     rows: list[EventRow]
     bad: list[Quarantined]
     checkpoint: Checkpoint | None = None
-    fault: PeerError | None = None
+    fault: PeerError | CursorPastEnd | None = None
     ended: bool = False
     """There is no more to read."""
 
@@ -80,8 +62,8 @@ def collect(
 
     Of ``stream`` mesh and node count: which epochs there are, the source says.
 
-    Raises BrokenChain or BadCheckpoint (what came before is kept), LakeBusy, LakeDamaged, StorageFailed and
-    the cursor errors of ``read``.
+    Raises BrokenChain, BadCheckpoint or StreamForked (what came before is kept), LakeBusy, LakeDamaged,
+    StorageFailed and the cursor errors of ``read``.
     """
     with lake.lock():
         done = Collected(lake.cursor(stream.mesh, stream.node) or source.genesis(), 0, 0, 0, 0)
@@ -92,10 +74,24 @@ def collect(
                 lake.commit(replace(stream, epoch=chunk.head.epoch), chunk.checkpoint, chunk.rows, chunk.bad)
                 done = _add(done, chunk)
                 progress(done.head.seq)
+            if isinstance(chunk.fault, BrokenChain | CursorPastEnd):
+                _look_for_a_fork(source, lake, stream, done.head, verify=verify, now_ms=now_ms)
             if chunk.fault is not None:
                 raise chunk.fault
             if chunk.ended:
                 return done
+
+
+def _look_for_a_fork(
+    source: Source, lake: Lake, stream: Identity, at: Head, *, verify: Verify, now_ms: int
+) -> None:
+    """What does not follow on, or ends before it, may be another history. Raises StreamForked."""
+    first = keep_other_history(source, lake, stream, at, verify=verify, now_ms=now_ms)
+    if first is not None:
+        raise StreamForked(
+            f"{stream.node} has signed two histories of {at.epoch}, which differ from entry {first} on",
+            hint="both are kept, and reports show the fork; was a backup put back, or does a copy run?",
+        )
 
 
 def _note_forgotten(source: Source, lake: Lake, stream: Identity, after: Head, chunk: _Chunk) -> None:
@@ -122,7 +118,7 @@ def _next_chunk(source: Source, after: Head, stream: Identity, verify: Verify, n
             chunk.before = start if not chunk.rows else chunk.before
             check_signature(page.checkpoint, stream.mesh, stream.node, verify)
             chunk.head = follow(start, page)
-        except PeerError as fault:
+        except (PeerError, CursorPastEnd) as fault:
             chunk.fault = fault
             break
         chunk.checkpoint = page.checkpoint

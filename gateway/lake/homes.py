@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from auth.keys import PublicKey
 from gateway.home import Home
 from gateway.lake.collector import Collected, collect
+from gateway.lake.exported import FileSource
 from gateway.lake.lake import Lake
 from outbox.chain import Checkpoint, Head, Page, genesis
 from outbox.errors import CursorBelowFloor, NotFound
@@ -95,6 +96,17 @@ def collect_home(
             progress=lambda seq: progress(stream.node, seq),
         )
     return stream.node, collected
+
+
+def collect_file(
+    source: FileSource, key: PublicKey, lake: Lake, now_ms: int, progress: Progress = lambda *_: None
+) -> Collected:
+    """What was added of an exported outbox. Raises as ``collect``, and BadFrame."""
+    begins = source.beginning
+    stream = Identity(begins.mesh, begins.node, begins.genesis.epoch)
+    return collect(
+        source, lake, stream, key.verify, now_ms=now_ms, progress=lambda seq: progress(begins.node, seq)
+    )
 
 
 def copied_nodes(home: Home) -> list[NodeId]:

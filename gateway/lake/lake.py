@@ -25,6 +25,7 @@ from spark.errors import LakeBusy, LakeDamaged
 from spark.layout import (
     EVENTS,
     FORGOTTEN,
+    FORKS,
     QUARANTINE,
     STREAMS_GLOB,
     covering,
@@ -125,10 +126,33 @@ class Lake:
             if bad:
                 _write(self._stream(QUARANTINE, stream) / span.file_name, _quarantine_table(bad))
             path = self._stream(EVENTS, stream) / span.file_name
-            table = pa.Table.from_pylist([msgspec.to_builtins(row) for row in rows], schema=arrow_schema())
-            vouched = {_CHECKPOINT: msgspec.json.encode(checkpoint)}
-            _write(path, table.replace_schema_metadata(vouched))
+            _write(path, _table(checkpoint, rows))
         return path
+
+    def heads(self, stream: Identity) -> list[Head]:
+        """The places where files of an epoch end, in order. Raises LakeDamaged."""
+        directory = self._stream(EVENTS, stream)
+        return [_checkpoint_of(directory / span.file_name).head for span in _spans(directory)]
+
+    def digests(self, stream: Identity, first: Seq, last: Seq) -> dict[Seq, int]:
+        """Of these entries the digests, as far as they are here. Raises LakeDamaged."""
+        directory, found = self._stream(EVENTS, stream), dict[Seq, int]()
+        for span in _spans(directory):
+            if span.last < first or span.first > last:
+                continue
+            path = directory / span.file_name
+            try:
+                table = pq.read_table(path, partitioning=None, columns=["seq", "digest"])
+            except (pa.ArrowException, OSError) as error:
+                raise LakeDamaged(f"{path} cannot be read: {_first_line(error)}", hint=_RESTORE) from None
+            found.update(zip(*(table[name].to_pylist() for name in ("seq", "digest")), strict=True))
+        return found
+
+    def commit_fork(self, stream: Identity, checkpoint: Checkpoint, rows: Sequence[EventRow]) -> None:
+        """Keep what a node has signed besides what is here of it. Raises StorageFailed."""
+        with disk_errors():
+            path = self._stream(FORKS, stream) / Span(Seq(rows[0].seq), checkpoint.seq).file_name
+            _write(path, _table(checkpoint, rows))
 
     def note_forgotten(self, stream: Identity, first: Seq, floor: Checkpoint) -> None:
         """Its writer has forgotten entries from ``first`` to its signed ``floor``. Raises StorageFailed."""
@@ -225,6 +249,11 @@ def _remove_covered(directory: Path) -> int:
     for path in covered:
         path.unlink()
     return len(covered)
+
+
+def _table(checkpoint: Checkpoint, rows: Sequence[EventRow]) -> pa.Table:
+    table = pa.Table.from_pylist([msgspec.to_builtins(row) for row in rows], schema=arrow_schema())
+    return table.replace_schema_metadata({_CHECKPOINT: msgspec.json.encode(checkpoint)})
 
 
 def _write(path: Path, table: pa.Table) -> None:

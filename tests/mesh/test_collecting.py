@@ -102,6 +102,98 @@ async def test_only_one_process_is_a_node_and_only_nodes_of_the_mesh_can_be_name
     assert "nobody is no node of this mesh" in errors
 
 
+async def gateway(node: Node, *words: str) -> tuple[int, list[dict], str]:
+    process = await asyncio.create_subprocess_exec(
+        str(GATEWAY), "collect", *words, "--json", env=os.environ | node.env,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    async with asyncio.timeout(60):
+        out, err = await process.communicate()
+    assert process.returncode is not None
+    return process.returncode, [json.loads(line) for line in out.splitlines()], err.decode()
+
+
+async def test_a_seed_s_home_brings_its_own_outbox_and_the_copies_that_it_holds(
+    pair: tuple[Node, Node], tmp_path: Path
+) -> None:
+    vps, mbp = pair
+    await talk(mbp, "bob", "ada", 3, Witness())
+    await until(lambda: copied(vps, mbp), 30, "the seed has a copy")
+    code, (found,), _ = await gateway(vps, "--lake", str(tmp_path / "own"))
+    assert (code, set(found)) == (Exit.OK, {"vps"})
+    code, (found,), errors = await gateway(vps, "--lake", str(tmp_path / "from"), "--from", "mbp")
+    assert (code, set(found)) == (Exit.OK, {"mbp"}), errors
+    assert held(tmp_path / "from", "mbp") == found["mbp"]["events"] == written(mbp)
+    code, (found,), _ = await gateway(vps, "--lake", str(tmp_path / "all"), "--all")
+    assert (code, set(found), event_files(tmp_path / "all").nodes) == (
+        Exit.OK,
+        {"vps", "mbp"},
+        ("mbp", "vps"),
+    )
+
+    assert (await gateway(vps, "--lake", str(tmp_path), "--from", "nobody"))[0] == Exit.NOTHING
+    for words in (("--all", "--from", "mbp"), ("--links", "--all")):
+        assert (await gateway(vps, "--lake", str(tmp_path), *words))[0] == Exit.USAGE
+    vps.kill()
+    assert (await gateway(vps, "--lake", str(tmp_path / "all"), "--all"))[0] == Exit.UNREACHABLE
+    assert (await gateway(vps, "--lake", str(tmp_path / "own")))[0] == Exit.OK
+
+
+async def test_an_exported_outbox_is_collected_elsewhere_with_the_key_that_the_mesh_knows(
+    pair: tuple[Node, Node], tmp_path: Path
+) -> None:
+    vps, mbp = pair
+    await talk(mbp, "bob", "ada", 3, Witness())
+    file, lake = tmp_path / "mbp.ndjson", str(tmp_path / "lake")
+    exported = await asyncio.create_subprocess_exec(
+        str(GATEWAY), "outbox", "export", "--raw", env=os.environ | mbp.env, stdout=subprocess.PIPE
+    )
+    file.write_bytes((await exported.communicate())[0])
+    upto = written(mbp)
+    code, (found,), errors = await gateway(vps, "--lake", lake, "--file", str(file))
+    assert (code, set(found)) == (Exit.OK, {"mbp"}), errors
+    assert held(Path(lake), "mbp") == found["mbp"]["events"] == upto
+    for words in (("--follow",), ("--links",), ("--all",)):
+        assert (await gateway(vps, "--lake", lake, "--file", str(file), *words))[0] == Exit.USAGE
+    file.write_bytes(b"junk")
+    code, _, errors = await gateway(vps, "--lake", lake, "--file", str(file))
+    assert code == Exit.FAILED
+    assert "no exported outbox" in errors
+
+
+async def copied(seed: Node, writer: Node) -> bool:
+    journal = seed.journal()
+    try:
+        copy = journal.copy(writer.name)
+        return copy is not None and copy.last == written(writer)
+    finally:
+        journal.close()
+
+
+async def test_following_a_home_tells_what_is_new_and_nothing_else(vps: Node, tmp_path: Path) -> None:
+    await vps.add_agents("ada")
+    lake, said = tmp_path / "lake", tmp_path / "said"
+    words = [str(GATEWAY), "collect", "--lake", str(lake), "--follow", "--json"]
+
+    def told() -> list[dict]:
+        return [json.loads(line)["vps"] for line in said.read_bytes().splitlines() if line.endswith(b"}")]
+
+    async def all_is_told() -> bool:
+        return 0 < written(vps) == sum(each["events"] for each in told())
+
+    with said.open("wb") as out, subprocess.Popen(words, env=os.environ | vps.env, stdout=out) as process:
+        try:
+            for count in (2, 5):
+                await talk(vps, "ada", "ada", count, Witness())
+                await until(all_is_told, 60, "all that is new was told")
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.wait(20)
+    assert process.returncode == Exit.INTERRUPTED
+    assert told()[-1]["head"] == held(lake, "vps")
+    assert all(each["events"] for each in told()[1:])
+
+
 async def test_following_goes_on_after_a_lost_link(
     pair: tuple[Node, Node], collector: Node, tmp_path: Path
 ) -> None:

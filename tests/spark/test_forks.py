@@ -1,9 +1,14 @@
 import msgspec
+import pytest
 
+from gateway.lake.lake import Lake
+from outbox.errors import StreamForked
 from spark.forks import forked, forks
 from spark.layout import EVENTS, FORKS, stream_dir
 from spark.sources import event_files, read_copies
 from spark.spans import Span
+from tests.gateway.lake import journals
+from tests.gateway.outboxes import STREAM
 from tests.spark.histories import EPOCH, history
 from tests.spark.reporting import one, put, put_file
 
@@ -53,3 +58,13 @@ def test_a_lake_without_copies_asks_nothing(spark, tmp_path):
     put(tmp_path, ROWS)
     assert event_files(tmp_path).copies == ()
     assert found(spark, tmp_path).collect() == []
+
+
+def test_what_a_collector_met_of_two_histories_is_a_fork(spark, tmp_path):
+    home, copy = journals.forked(tmp_path)
+    lake = Lake(tmp_path / "lake")
+    journals.collect_own(copy, lake)
+    with pytest.raises(StreamForked):
+        journals.collect_own(home, lake)
+    (found,) = forks(read_copies(spark, event_files(lake.root))).collect()
+    assert (found.node, found.epoch, found.first, found.entries) == (STREAM.node, STREAM.epoch, 21, 15)

@@ -1,5 +1,6 @@
 """Real journals of the test stream, that forget, begin epochs and are copied."""
 
+import shutil
 from contextlib import closing
 from pathlib import Path
 
@@ -41,6 +42,18 @@ def go_on(journal: Journal, epoch: Epoch = SECOND) -> None:
     journal.begin()
     journal.begin_epoch(epoch)
     journal.commit()
+
+
+def forked(place: Path) -> tuple[Path, Path]:
+    """A home, and a backup of it that was put back elsewhere: both went on from entry 20."""
+    home, copy = place / "home.db", place / "copy.db"
+    with closing(make(home)) as journal:
+        write(journal, 4)
+    shutil.copy(home, copy)
+    for path, salt, batches in ((home, 0, 3), (copy, 1000, 5)):
+        with closing(Journal.open(path)) as journal:
+            write(journal, batches, salt=salt)
+    return home, copy
 
 
 def collect_own(path: Path, lake: Lake) -> Collected:
