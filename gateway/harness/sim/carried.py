@@ -59,7 +59,7 @@ def _bodies(mesh: SimMesh, name: NodeId, disk: Disk) -> Iterator[Finding]:
         node: {entry.body for past in home.histories() for _, entry in past.whole_outbox()}
         for node, home in mesh.homes.items()
     }
-    for agent in mesh.agents[name]:
+    for agent in mesh.residents(name):
         for row in disk.inbox(agent.name, done=True, limit=_ALL):
             if row.source in written and row.body not in written[row.source]:
                 what = f"{name} took {row.event_id} with a body that {row.source} did not write"

@@ -5,11 +5,11 @@ has heard of it: nothing that depends on it has left the process then, so both o
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import TypeVar
 
-from outbox.chain import Entry, Head
+from outbox.chain import Checkpoint, Entry, Head
 from outbox.delivery import settled
 from outbox.errors import StorageFull
 from outbox.ids import AgentId, Epoch, EventId, NodeId, Seq
@@ -34,6 +34,8 @@ class Disk(MemoryStore):
         """Stops the process for so long."""
         self.noted: Callable[[Incident], None] = lambda _incident: None
         """Hears of incidents while they are written."""
+        self.written: Callable[[Entry], None] = lambda _entry: None
+        """Hears of entries while they are written."""
         self.commits = 0
         self._last: tuple[list[Callable[[], object]], Head] | None = None
         self.forgotten_entries: list[tuple[Epoch, Entry]] = []
@@ -61,6 +63,12 @@ class Disk(MemoryStore):
         self._undo = undo
         self._last = None
         self.rollback()
+
+    def append(self, entries: Sequence[Entry], checkpoint: Checkpoint) -> None:
+        """Write them, and let the judge see each attempt at the moment when it is made."""
+        for entry in entries:
+            self.written(entry)
+        super().append(entries, checkpoint)
 
     def put_incident(self, incident: Incident) -> None:
         """Write it; the judge wants to see the world as it is at that moment."""

@@ -61,6 +61,8 @@ class SimHome:
     clock: SimClock
     keys: Keys
     stored: Stored = field(default_factory=dict)
+    beats: bool = False
+    """It says that it is alive."""
     reachable: bool = True
     """Others can dial it."""
     policy: Policy = field(default_factory=Policy)
@@ -194,6 +196,8 @@ class SimGateway:
         async with asyncio.TaskGroup() as tasks:
             self._tasks = tasks
             tasks.create_task(runtime.run())
+            if home.beats:
+                tasks.create_task(rooms.keep_beating())
             tasks.create_task(rooms.publish_cursors(lambda: runtime.feed.head))
             tasks.create_task(self._publish_head(reach, runtime.feed))
             tasks.create_task(retain(runtime, self.blobs))
@@ -206,6 +210,11 @@ class SimGateway:
     def digest(self) -> str:
         """Of what its state room shows; "" before it has one."""
         return self.rooms.digest() if self._tasks is not None else ""
+
+    def unheard_ms(self, node: NodeId) -> int | None:
+        """For how long nothing was heard of another node; None when nothing ever was in this run."""
+        heard_ms = self.rooms.heard_ms.get(node)
+        return None if heard_ms is None else self.home.clock.mono_ms() - heard_ms
 
     def _over(self, task: "asyncio.Task[None]") -> None:
         if not self.loop.dead and not self.loop.doomed:

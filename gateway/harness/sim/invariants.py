@@ -185,7 +185,7 @@ def mesh_names(disk: Disk) -> set[str]:
 
 
 def _turns(mesh: SimMesh, name: NodeId, disk: Disk) -> Iterator[Finding]:
-    for agent in mesh.agents[name]:
+    for agent in mesh.residents(name):
         for row in disk.inbox(agent.name, done=True, limit=_ALL):
             yield from _turn(mesh, name, row)
 
@@ -254,11 +254,11 @@ def _reached(mesh: SimMesh) -> Iterator[Finding]:
 def _engaged_once(mesh: SimMesh) -> Iterator[Finding]:
     engaged: dict[tuple[NodeId, str], NodeId] = {}
     for name, home in mesh.homes.items():
-        for agent in mesh.agents[name]:
+        for agent in mesh.residents(name):
             for row in home.disk.inbox(agent.name, done=True, limit=_ALL):
                 key = (row.source, row.event_id)
-                if row.share is not Share.SOLE:
-                    continue  # it is for the agents of several nodes
+                if row.share is not Share.SOLE or not RULES[Kind(row.kind)].processed:
+                    continue  # for the agents of several nodes, or a reply: nobody says what became of it
                 if row.delivery_count and (other := engaged.setdefault(key, name)) != name:
                     known = mesh.homes[row.source].disk.incident(DUPLICATE, row.event_id)
                     if known is None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import traceback
+from functools import partial
 
 import structlog
 from msgspec.structs import replace
@@ -26,12 +27,14 @@ from gateway.harness.sim.network import Network, Weather
 from gateway.harness.sim.plan import Fault, Plan
 from gateway.harness.sim.room import Stored
 from gateway.harness.sim.signing import Keys
+from gateway.harness.sim.standins import StandIns
 from gateway.harness.sim.tampering import Tampering
 from gateway.harness.sim.timeline import Timeline
 from gateway.harness.sim.topology import topology_of
 from gateway.harness.sim.twins import Twins, found_a_copy
 from gateway.harness.sim.wire import WireEnd
 from gateway.harness.sim.witness import Witness
+from outbox.chain import Entry
 from outbox.ids import AgentId, Epoch, NodeId
 from outbox.records import Identity
 from stateroom.bodies import NodeBody, RoomMap
@@ -79,6 +82,9 @@ class SimMesh:
         self.agents = {
             name: [self._agent(name, n) for n in range(plan.agents_per_node)] for name in self.names
         }
+        self.stand_ins = self._stand_ins()
+        self.guests = {name: self._guests(name) for name in self.names}
+        """Agents of others that a node stands in for."""
         self.away: set[AgentId] = set()
         """Agents that the operator has taken away for a while."""
         self.gateways: dict[NodeId, SimGateway] = {}
@@ -109,6 +115,37 @@ class SimMesh:
         if Fault.ECHO in self.plan.faults and number == 0:
             habits = ECHOING
         return SimAgent(agent, habits, Dice(self.plan.seed, agent), self.witness)
+
+    def _stand_ins(self) -> StandIns | None:
+        if Fault.FALLBACK not in self.plan.faults:
+            return None
+        named = {node: [agent.name for agent in agents] for node, agents in self.agents.items()}
+        self.witness.stand_ins = found = StandIns(self.plan.seed, named)
+        for name, home in self.homes.items():
+            home.beats = True
+            home.disk.written = partial(self._written, name)
+        return found
+
+    def _guests(self, node: NodeId) -> list[SimAgent]:
+        if self.stand_ins is None:
+            return []
+        return [
+            SimAgent(agent, GOOD, Dice(self.plan.seed, f"{agent} at {node}"), self.witness)
+            for agent, fallback in self.stand_ins.fallback.items()
+            if fallback == node
+        ]
+
+    def residents(self, node: NodeId) -> list[SimAgent]:
+        """Its own agents, and those that it stands in for."""
+        return [*self.agents[node], *self.guests[node]]
+
+    def _written(self, node: NodeId, entry: Entry) -> None:
+        gateway = self.gateways.get(node)
+        if gateway is None or self.stand_ins is None:
+            return
+        finding = self.stand_ins.early(self.homes[node].disk, entry, gateway.unheard_ms)
+        if finding is not None:
+            self.witness.find(finding.promise, finding.what)
 
     def _found(self) -> None:
         """Everybody is admitted and knows where everybody is."""
@@ -146,7 +183,7 @@ class SimMesh:
             return
         loop = make_loop(self.timeline, lambda what, error: self._stumbled(name, what, error))
         gateway = SimGateway(self.homes[name], self.network, loop)
-        gateway.residents = [self._operate, *(agent.live for agent in self.agents[name])]
+        gateway.residents = [self._operate, *(agent.live for agent in self.residents(name))]
         gateway.on_exit = lambda error: self._ended(name, error)
         loop.on_death = lambda: self.kill(name)
         self.homes[name].disk.busy = loop.stop_for
@@ -246,15 +283,26 @@ class SimMesh:
         """Let the agents of a node live there, but for those that are away."""
         while True:
             here = {row.name for row in gateway.home.disk.agents()}
-            for agent in self.agents[NodeId(gateway.name)]:
+            for agent in self.residents(NodeId(gateway.name)):
                 if (agent.name in here) == (agent.name in self.away):
                     await self._change(gateway, agent.name, add=agent.name not in here)
             await asyncio.sleep(_OPERATOR_LOOKS_S)
 
+    def _named(self, gateway: SimGateway, request: AddAgent) -> AddAgent:
+        """With who stands in for it, or for whom."""
+        fallback = self.stand_ins.fallback.get(request.name) if self.stand_ins is not None else None
+        if self.stand_ins is None or fallback is None:
+            return request
+        owner = self.stand_ins.owner[request.name]
+        if owner != gateway.name:
+            return replace(request, stands_in_for=owner)
+        return replace(request, fallback=(fallback,), grace_ms=self.stand_ins.grace_ms)
+
     async def _change(self, gateway: SimGateway, agent: AgentId, *, add: bool) -> None:
         req = gateway.runtime.req()
+        named = self._named(gateway, AddAgent(req, agent, b"\x00" * 32))
         try:
-            await gateway.runtime.ask(AddAgent(req, agent, b"\x00" * 32) if add else RemoveAgent(req, agent))
+            await gateway.runtime.ask(named if add else RemoveAgent(req, agent))
         except (Busy, Denied):
             return  # the disk is full: at the next look
         self.chronicle.note(gateway.name, "agent", f"{agent} {'comes' if add else 'goes'}")

@@ -22,7 +22,7 @@ from stateroom.bodies import RoomMap
 from stateroom.index import Index
 from stateroom.outflow import GONE, LOST, Closed, Recv, Send
 from stateroom.presence import Presence
-from stateroom.records import Record
+from stateroom.records import Record, parse_record
 from stateroom.room import Room
 
 Stored = dict[tuple[str, str], str]
@@ -30,6 +30,8 @@ Stored = dict[tuple[str, str], str]
 
 _Said = list[tuple[str, str, str]]
 _STATE_WINDOW_S = 0.05
+_BEAT_S = 12.0
+"""As rarely as a node can say that it is alive and be believed after one lost heartbeat."""
 _decode = msgspec.json.Decoder(_Said).decode
 
 STATE_MAPS = frozenset({RoomMap.NODES, RoomMap.ADMISSIONS, RoomMap.AGENTS, RoomMap.FORKS})
@@ -53,6 +55,10 @@ class SimRoom:
         self._index = index
         self._stored = stored
         self._changed = changed
+        self.hear: Callable[[str, str], bool] = lambda _node, _record: False
+        """Whether a heartbeat is news."""
+        self._beats: dict[str, str] = {}
+        """The last heartbeat of each node."""
         self._peers: dict[int, tuple[Stored, asyncio.Event]] = {}
         self._last_peer = 0
 
@@ -65,6 +71,16 @@ class SimRoom:
     def put(self, room_map: RoomMap, key: str, text: str) -> None:
         """Say something."""
         self._take(room_map, key, text, None)
+
+    def beat(self, record: str) -> None:
+        """This node is alive."""
+        self._heard(parse_record(record).key, record, None)
+
+    def _heard(self, key: str, text: str, source: int | None) -> None:
+        if self._beats.get(key) == text or not self.hear(key, text):
+            return
+        self._beats[key] = text
+        self._tell(RoomMap.PRESENCE, key, text, source)
 
     async def serve(self, send: Send, recv: Recv, *, peer: str) -> Closed:  # noqa: ARG002 - as Room
         """Talk to one peer until it goes."""
@@ -91,6 +107,9 @@ class SimRoom:
         raise _PeerLeft(GONE.reason)
 
     def _take(self, room_map: str, key: str, text: str, source: int | None) -> None:
+        if room_map == RoomMap.PRESENCE:
+            self._heard(key, text, source)
+            return
         peer = self._peers.get(source or 0)
         if peer is not None and peer[0].get((room_map, key)) == text:
             del peer[0][room_map, key]  # it told us first: the two need not cross
@@ -99,9 +118,13 @@ class SimRoom:
         best = self._index.record(RoomMap(room_map), key)
         assert best is not None, "an offer that changes a key leaves a record there"
         self._stored[room_map, key] = best.text
+        self._tell(room_map, key, best.text, source if best.text == text else None)
+
+    def _tell(self, room_map: str, key: str, text: str, source: int | None) -> None:
+        """Pass on what is news, but to whom it came from, together with what else comes soon."""
         for number, (wanted, _) in self._peers.items():
-            if number != source or best.text != text:
-                wanted[room_map, key] = best.text
+            if number != source:
+                wanted[room_map, key] = text
         if not self._gathering:
             self._gathering = True
             asyncio.get_running_loop().call_later(self._window_s, self._flush)
@@ -159,7 +182,10 @@ class SimRooms(Rooms):
         self._cursors = {}
         self._said = None
         self._cursors_changed = asyncio.Event()
+        self.heard_ms: dict[str, int] = {}
+        """When a heartbeat of each node came, by the clock of this process."""
         state = SimRoom(STATE_MAPS, self._index, stored, self._changed, _STATE_WINDOW_S)
+        state.hear = self._hear
         cursors = SimRoom(CURSORS_MAPS, self._index, stored, self._changed, CURSORS_EVERY_S)
         self.state, self.cursors = cast("Room", state), cast("Room", cursors)
         state.load()
@@ -168,6 +194,21 @@ class SimRooms(Rooms):
     def digest(self) -> str:
         """Of everything shown: equal digests mean equal content."""
         return self._index.digest()
+
+    def _hear(self, node: str, text: str) -> bool:
+        now_ms = self._clock.mono_ms()
+        if not self._presence.beat(text, now_ms):
+            return False
+        self.heard_ms[node] = now_ms
+        return True
+
+    async def keep_beating(self) -> None:
+        """Say that this node is alive, and see who is, until cancelled."""
+        while True:
+            self._presence.expire(self._clock.mono_ms())
+            self.beat((), ())
+            self._changed()
+            await asyncio.sleep(_BEAT_S)
 
     async def publish_cursors(self, head: Callable[[], Any]) -> None:
         """Say how far others were read, until cancelled."""

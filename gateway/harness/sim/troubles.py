@@ -90,7 +90,7 @@ class Troubles:
         self.begun += 1
         if end is not None:
             self._ends[self.begun] = end
-            lasts_us = _AWAY_US if fault is Fault.AWAY else _LASTS_US
+            lasts_us = _AWAY_US if fault in {Fault.AWAY, Fault.FALLBACK} else _LASTS_US
             self.later(dice.spaced(lasts_us), self._end, self.begun)
 
     def _end(self, number: int) -> None:
@@ -173,8 +173,7 @@ def _away(troubles: Troubles, dice: Dice) -> End | None:
     others = [dice.among(carriers) if carriers and dice.chance(0.7) else other]
     if dice.chance(0.5):
         others = [name for name in troubles.mesh.names if name != troubles.away]
-    ways = [(troubles.away, name) for name in others]
-    end = _block(troubles, [*ways, *((there, here) for here, there in ways)])
+    end = _block(troubles, [way for name in others for way in ((troubles.away, name), (name, troubles.away))])
 
     def back() -> None:
         troubles.away = None
@@ -347,4 +346,5 @@ _TROUBLES: dict[Fault, Callable[[Troubles, Dice], End | None]] = {
     Fault.CLOCK_STOP: _clock_stop,
     Fault.REMOVAL: _removal,
     Fault.AWAY: _away,
+    Fault.FALLBACK: _away,
 }

@@ -14,6 +14,7 @@ from gateway.harness.sim.chronicle import Chronicle
 from gateway.harness.sim.disk import Disk
 from gateway.harness.sim.findings import Finding, Promise
 from gateway.harness.sim.memories import Memories
+from gateway.harness.sim.standins import StandIns, engaged_elsewhere
 from gateway.harness.sim.timeline import Timeline
 from gateway.harness.sim.wire import WireEnd
 from gateway.wire.codec import decode
@@ -48,6 +49,7 @@ class Witness:
         self.handed_count = 0
         self.settled: set[tuple[str, str]] = set()
         """Turns whose end an agent was told, by node and event."""
+        self.stand_ins: StandIns | None = None
         self._timeline: Timeline | None = None
         self._lease_us = 0
         self._leased_us: dict[tuple[str, str], int] = {}
@@ -101,9 +103,10 @@ class Witness:
     def sent(self, node: str, agent: str, key: str, answer: Sent) -> None:
         """An agent was told that its message is in the outbox."""
         self._chronicle.note(node, "sent", f"{agent} {answer.event_id} to {answer.agent}@{answer.node}")
-        known = self.keys.setdefault((agent, key), answer.event_id)
+        name = (f"{node}/{agent}", key)
+        known = self.keys.setdefault(name, answer.event_id)
         if known != answer.event_id and self._memories.forgot(node):
-            self.keys[agent, key] = answer.event_id  # the key was forgotten, with what it stood for
+            self.keys[name] = answer.event_id  # the key was forgotten, with what it stood for
         elif known != answer.event_id:
             self.find(Promise.SENT_IS_KEPT, f"{agent} sent {key} once and got {known} and {answer.event_id}")
         self.told[answer.event_id] = (node, answer)
@@ -131,9 +134,20 @@ class Witness:
         blob = named_blob(turn.body)
         if blob is not None and not self._blobs[node].holds(blob):
             self.find(Promise.BLOBS_ARE_WHOLE, f"{node} handed over {turn.event_id} without its blob")
+        if self.stand_ins is not None and not before:
+            self._first(node, source, turn.event_id)
         if turn.delivery_count < before or (turn.delivery_count == before and not turn.resumed):
             count = turn.delivery_count
             self.find(Promise.ENGAGED_ONCE, f"{node} counts hand-over {count} of {turn.event_id} twice")
+
+    def _first(self, node: str, source: NodeId, event: EventId) -> None:
+        if source in self._liars:
+            return
+        read, writer = self._memories.disk(node).cursor(source), self._memories.disk(source)
+        if read is not None and read.epoch == writer.identity().epoch:
+            finding = engaged_elsewhere(writer, NodeId(node), read.seq, event)
+            if finding is not None:
+                self.find(finding.promise, finding.what)
 
     def _lease(self, key: tuple[str, str], turn: Handed) -> None:
         """Only the end of a lease, or its return, begins the next delivery."""
@@ -222,7 +236,9 @@ class Witness:
             if old or before.event_id != event.event_id or before.attempt >= event.trace.attempt:
                 continue
             for reader in before.to:
-                lost = event.to_agent_id is not None or names(header, NodeId(reader))
+                sent_on = self.stand_ins is not None and event.to_agent_id in self.stand_ins.fallback
+                again = names(header, NodeId(reader)) and before.attempt == event.trace.attempt - 1
+                lost = again if sent_on else event.to_agent_id is not None or names(header, NodeId(reader))
                 read = self._memories.ever_read(reader, NodeId(node))
                 if lost and all(place < (epoch, entry.seq) for place in read):
                     burnt = f"{node} burnt attempt {before.attempt} of {event.event_id}"

@@ -158,8 +158,8 @@ class World:
         self.chronicle.note("world", "calm")
         self.troubles.stop()
         self.mesh.tampering.on = False
-        for agents in self.mesh.agents.values():
-            for agent in agents:
+        for name in self.mesh.names:
+            for agent in self.mesh.residents(name):
                 agent.habits = QUIET
         for liar in self.liars:
             liar.loop.kill()
