@@ -26,7 +26,7 @@ class IncidentClass(StrEnum):
     DEAD_LETTER = "dead_letter"
     """The sender gave it up."""
     TURN_FAILED = "turn_failed"
-    """The agent, or its handler, failed."""
+    """The agent, or its handler, failed; closed by a reply that came all the same."""
     ACCEPTED_NOT_PROCESSED = "accepted_not_processed"
     """On disk at the receiver, and no answer in time; closed by a late one."""
     LATE_ACK = "late_ack"
@@ -87,7 +87,10 @@ RULES: dict[IncidentClass, Rule] = {
         Severity.CRITICAL, f"state = '{DeliveryState.DEAD_LETTER}'", opened_at="deadAt"
     ),
     IncidentClass.TURN_FAILED: Rule(
-        Severity.MAJOR, f"outcome = 'failed' and {_ALIVE}", opened_at="processedAt"
+        Severity.MAJOR,
+        f"outcome = 'failed' and {_ALIVE}",
+        opened_at="processedAt",
+        closed_at="case when repliedAt >= processedAt then repliedAt end",
     ),
     IncidentClass.ACCEPTED_NOT_PROCESSED: Rule(
         Severity.MAJOR,

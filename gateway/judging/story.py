@@ -34,7 +34,7 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
     states: dict[tuple[str, DeliveryState], int]
     """How many events of a kind ended in a state."""
     incidents: tuple[Found, ...]
-    """Open ones, and promises that were kept too late."""
+    """Open ones, turns that failed, and promises that were kept too late."""
     entries: dict[NodeId, int]
 
 
@@ -44,7 +44,7 @@ def tell(mesh: Mesh, accept_ms: int, process_ms: int) -> Story:
     ``accept_ms`` was promised from an event's creation to ``accepted``, ``process_ms`` from there to
     ``processed``.
     """
-    found = {*open_incidents(mesh), *_late(mesh, accept_ms, process_ms), *_clocks(mesh)}
+    found = {*open_incidents(mesh), *_failed(mesh), *_late(mesh, accept_ms, process_ms), *_clocks(mesh)}
     return Story(
         states=dict(Counter((rows[0].kind, fate(rows)) for rows in obligations(mesh).values())),
         incidents=tuple(sorted({*found, *_late_answers(mesh)})),
@@ -92,6 +92,14 @@ def open_incidents(mesh: Mesh) -> Iterator[Found]:
         for incident in facts.incidents:
             if incident.closed_at_ms is None and incident.kind in set(IncidentClass):
                 yield Found(IncidentClass(incident.kind), incident.subject)
+
+
+def _failed(mesh: Mesh) -> Iterator[Found]:
+    """Turns that failed, also where a reply came all the same and closed the incident."""
+    for facts in mesh.values():
+        for incident in facts.incidents:
+            if incident.kind == IncidentClass.TURN_FAILED:
+                yield Found(IncidentClass.TURN_FAILED, incident.subject)
 
 
 def _late(mesh: Mesh, accept_ms: int, process_ms: int) -> Iterator[Found]:

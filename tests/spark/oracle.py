@@ -99,6 +99,10 @@ def _first(times: Iterable[int | None]) -> int | None:
     return min((time for time in times if time is not None), default=None)
 
 
+def _since(time: int | None, least: int | None) -> int | None:
+    return time if time is not None and least is not None and time >= least else None
+
+
 def _last(times: Iterable[int | None]) -> int | None:
     return max((time for time in times if time is not None), default=None)
 
@@ -219,7 +223,7 @@ def _broken(life: Life, as_of: int, accept: int, process: dict[str, int]):
             yield "answered_after_dead_letter", done, None
         return
     if life.outcome == "failed":
-        yield "turn_failed", life.processed, None
+        yield "turn_failed", life.processed, _since(life.replied, life.processed)
     if life.state in {"emitted", "retry_pending"} and due is not None and due < as_of:
         yield "never_accepted", due, None
     if life.accepted is not None and (life.within is not None or life.kind in process):

@@ -34,13 +34,14 @@ def test_entries_states_and_open_incidents_are_told():
     assert set(story.incidents) == OPEN
 
 
-def test_what_was_done_too_late_is_told_and_what_is_closed_is_not():
+def test_what_was_done_too_late_or_failed_is_told_and_what_is_closed_is_not():
     late = Found(IncidentClass.ACCEPTED_NOT_PROCESSED, ASKED)
     assert late in tell(mesh(), ACCEPT_MS, 29).incidents
     assert late not in tell(mesh(), ACCEPT_MS, 30).incidents
     facts = mesh()
     closed = tuple(replace(one, closed_at_ms=one.opened_at_ms + 1) for one in facts[VPS].incidents)
-    assert tell({**facts, VPS: replace(facts[VPS], incidents=closed)}, ACCEPT_MS, PROCESS_MS).incidents == ()
+    story = tell({**facts, VPS: replace(facts[VPS], incidents=closed)}, ACCEPT_MS, PROCESS_MS)
+    assert story.incidents == (Found(IncidentClass.TURN_FAILED, FAILING),)
 
 
 def test_a_reply_is_further_than_an_ack_and_a_dead_letter_is_the_end():
