@@ -13,13 +13,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from outbox.timestamps import parse_rfc3339
-from spark.deliveries import COLUMNS, TOGETHER, _facts, _judgements
-from spark.events import _ANSWER_ROLES, _COLUMNS, ROLE_OF, ROOT_KINDS, Role, quoted
+from spark.deliveries import COLUMNS, EACH, TOGETHER, _facts, _judgements, _of_one
+from spark.deliveries import _struct as _structured
+from spark.events import _ANSWER_ROLES, _COLUMNS, _TO_SEVERAL, ROLE_OF, ROOT_KINDS, Role, quoted
 from spark.gaps import BUCKET
 from spark.limits import CLOCK_SKEW_MS
 from spark.rules import RULES
 from spark.schema import DISTRUSTED, Flag
-from spark.sides import GATHERED, _aggregate
+from spark.sides import GATHERED, _aggregate, said
 from spark.sla import DEFAULTS, DIMENSIONS, MEASURED
 from spark.sources import EventFiles, event_files
 
@@ -55,7 +56,7 @@ def duck(sql: str) -> str:
     sql = _call(sql, "array_distinct", lambda p: f"list_distinct({p[0]})")
     sql = _call(sql, "array", lambda p: f"list_value({', '.join(p)})")
     sql = re.sub(r"\b(\d+)[LY]\b", r"\1", sql)
-    return re.sub(r"\b(first|last|at)\b(?!\()", r'"\1"', sql)
+    return re.sub(r"\b(first|last|at|by)\b(?!\()", r'"\1"', sql)
 
 
 def _statements() -> str:
@@ -64,13 +65,17 @@ def _statements() -> str:
     said = f"""
         select *, sourceNodeId as node, {Role.ROOT:d} as role from trusted where {known}
         union all by name
-        select *, unnest(string_split(coalesce(toNodes, ''), ',')) as node, {Role.ROUTED:d} as role
+        select *, unnest(string_split(coalesce(toNodes, ''), ',')) as node,
+            case when {_TO_SEVERAL} then {Role.ADDRESSED:d} else {Role.ROUTED:d} end as role
         from trusted where {known}
         union all by name
         select * replace (corrId as rootId), sourceNodeId as node, case kind {answers} end as role
         from trusted where kind in ({quoted(_ANSWER_ROLES)})
         union all by name
         select *, sourceNodeId as node, {ROLE_OF} as role from trusted where kind in ('ack', 'dead_letter')
+        union all by name
+        select *, toNodes as node, {Role.BURIED:d} as role from trusted
+        where kind = 'dead_letter' and toNodes not in ('', '*') and not contains(toNodes, ',')
     """
     return f"select {', '.join(duck(column) for column in _COLUMNS)} from ({said}) where rootId is not null"
 
@@ -80,10 +85,14 @@ def _lifecycle() -> str:
     together = ", ".join(f'{duck(how)} as "{name}"' for name, how in TOGETHER.items())
     columns = ", ".join(duck(column) for column in COLUMNS)
     facts, judgements = (", ".join(map(duck, found)) for found in (_facts(), _judgements(DEFAULTS)))
+    one = duck(_structured(EACH))
+    each = f"list({one}) filter (where {duck(said(Role.ADDRESSED))})"
+    of_one = ", ".join(duck(column) for column in _of_one(tuple(TOGETHER), tuple(EACH)))
     return f"""
         with sides as (select rootId, node, {gathered} from ({_statements()}) group by rootId, node),
-        lives as (select rootId, {together} from sides group by rootId),
-        known as (select *, {facts} from lives where kind is not null)
+        lives as (select rootId, {together}, {each} as each_one from sides group by rootId),
+        apart as (select *, unnest(coalesce(each_one, [null])) as one from lives where kind is not null),
+        known as (select *, {facts} from (select {of_one} from apart))
         select {columns} from (select *, {judgements} from known)
     """
 
@@ -113,7 +122,7 @@ def make_tables(files: EventFiles, out: Path, as_of_ms: int, memory: str) -> Non
         write("lifecycle", _lifecycle())
         moment = f"to_timestamp({as_of_ms} / 1000.0)"
         write("incidents", " union all ".join(
-            f"select '{name}' as class, rootId as subject, fromNode, toNode, capabilityId, delegationVersion,"
+            f"select '{name}' as class, subject, fromNode, toNode, capabilityId, delegationVersion,"
             f" executorVersion, {duck(rule.opened_at)} as openedAt, state, evidence from lifecycle"
             f" where {duck(rule.condition.format(as_of=moment))}"
             for name, rule in RULES.items()
