@@ -14,6 +14,7 @@ from gateway.harness.sim.mesh import SimMesh
 from gateway.harness.sim.outbox import OutboxRead, read_outbox
 from gateway.harness.sim.plan import Fault
 from gateway.harness.sim.remembering import judge_memories
+from gateway.harness.sim.told import told
 from outbox.delivery import INBOX_FULL, is_for_several, settled
 from outbox.envelope import Event
 from outbox.errors import PeerError
@@ -66,6 +67,7 @@ def judge(mesh: SimMesh, liars: Sequence[Liar]) -> Iterator[Finding]:
         yield from _acks(name, home.disk, outboxes[name])
         yield from _deliveries(mesh, name, home.disk, outboxes[name])
         yield from _incidents(name, home.disk)
+        yield from told(name, home.disk)
         yield from _turns(mesh, name, home.disk)
         for source, outbox in outboxes.items():
             yield from _cursor(mesh, home.disk, mesh.homes[source].disk, outbox, outboxes[name])
