@@ -38,4 +38,4 @@ def _owed(row: Delivery) -> Iterator[tuple[str, bool]]:
         if row.outcome is Outcome.OK or row.replied_at_ms is not None:
             yield ANSWERED_AFTER_DEAD, True
     elif row.state is DeliveryState.PROCESSED and row.outcome is Outcome.FAILED:
-        yield TURN_FAILED, True
+        yield TURN_FAILED, row.replied_at_ms is None
