@@ -20,13 +20,14 @@ from gateway.engine.effects import (
     Refused,
     StreamBroken,
 )
-from gateway.engine.inputs import Input, Now, PageRead, Request, ViewChanged
+from gateway.engine.inputs import FloorRead, Input, Now, PageRead, Request, ViewChanged
 from gateway.errors import Denied
 from gateway.feed import Feed
 from gateway.intake import Intake
 from gateway.limits import STORAGE_PAUSE_S
 from gateway.performing import Outlets, perform
 from outbox.errors import StorageFull
+from outbox.ids import NodeId
 from outbox.store import Store
 from stateroom.view import View
 
@@ -97,8 +98,15 @@ class Runtime:
             self.post(request, partial(_resolve, future))
         return [await future for future in futures]
 
+    async def room(self) -> None:
+        """Wait while the queue is full, so that links stop reading.
+
+        Who has waited looks again whether the input is still wanted: what it follows may have been refused.
+        """
+        await self._intake.room()
+
     async def tell(self, item: Input) -> None:
-        """Put an input into the next tick; waits while the queue is full, so that links stop reading."""
+        """Put an input into the next tick; waits while the queue is full."""
         await self._intake.room()
         self._intake.put(item)
 
@@ -166,13 +174,19 @@ class Runtime:
 
     def _isolate(self, batch: list[Input]) -> None:
         """A bug met one of these inputs: try them one by one, so that it harms nobody but its sender."""
+        refused: set[NodeId] = set()
         for item in batch:
+            if _follows(item, refused):
+                self._perform(_failure(item))
+                continue
             try:
                 effects = self._decide([item])
             except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError):
                 log.exception("input.failed", kind=type(item).__name__)
                 self._rebuild()
                 self._perform(_failure(item))
+                refused |= _streams([item])
+                batch += self._withdraw(refused)  # comes up in this loop
             else:
                 self._perform(effects)
         self._let_go(batch)
@@ -187,15 +201,17 @@ class Runtime:
             self.storage_full = True
             log.error("storage.full", hint=error.hint)
         self._rebuild()
-        refused = {item.node for item in batch if isinstance(item, PageRead)}
-        # What follows a page that was not kept would leave a hole; all of it is asked for again.
-        batch += self._intake.withdraw(lambda item: isinstance(item, PageRead) and item.node in refused)
+        batch += self._withdraw(_streams(batch))
         for item in batch:
-            if isinstance(item, PageRead):
+            if isinstance(item, PageRead | FloorRead):
                 self._perform([_broken(item, error.code, str(error))])
             elif isinstance(item, Request):
                 self._perform([Refused(item.req, error.code, str(error), error.hint, retryable=True)])
         self._let_go(batch)
+
+    def _withdraw(self, refused: set[NodeId]) -> list[Input]:
+        """What follows a page or a floor that was not kept would be a hole; all of it is asked for again."""
+        return self._intake.withdraw(lambda item: _follows(item, refused))
 
     def _rebuild(self) -> None:
         self._engine = self._make_engine(self.view, self._now())
@@ -237,7 +253,7 @@ def denial(refused: Refused) -> Denied:
 
 
 def _failure(item: Input) -> list[Effect]:
-    if isinstance(item, PageRead):
+    if isinstance(item, PageRead | FloorRead):
         return [_broken(item, "internal", "the page could not be handled")]
     if isinstance(item, Request):
         return [
@@ -246,5 +262,14 @@ def _failure(item: Input) -> list[Effect]:
     return []
 
 
-def _broken(read: PageRead, code: str, what: str) -> StreamBroken:
-    return StreamBroken(read.node, code, what, read.relay, read.link)
+def _broken(read: PageRead | FloorRead, code: str, what: str) -> StreamBroken:
+    relay = read.relay if isinstance(read, PageRead) else None
+    return StreamBroken(read.node, code, what, relay, read.link)
+
+
+def _streams(batch: Iterable[Input]) -> set[NodeId]:
+    return {item.node for item in batch if isinstance(item, PageRead | FloorRead)}
+
+
+def _follows(item: Input, refused: set[NodeId]) -> bool:
+    return isinstance(item, PageRead | FloorRead) and item.node in refused

@@ -163,6 +163,8 @@ class FloorRead(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
 
     node: NodeId
     floor: Checkpoint
+    link: int = 0
+    """The link whose pages follow on from it; 0 when no link waits for it."""
 
 
 class PageRead(msgspec.Struct, frozen=True, tag=True, tag_field="t"):

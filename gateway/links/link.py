@@ -183,9 +183,11 @@ class Link:
             self._heard_ms = self._local.clock.mono_ms()
             match frame:
                 case Entries():
-                    await self._take(hub, frame)
+                    await self._local.runtime.room()
+                    self._take(hub, frame)
                 case Floor():
-                    await self._on_floor(hub, frame)
+                    await self._local.runtime.room()
+                    self._on_floor(hub, frame)
                 case Seen() | Credit():
                     if self._allowance.hear(frame):
                         self._stirred.set()
@@ -202,7 +204,7 @@ class Link:
                 case Hello():
                     raise BadFrame("hello comes once")
 
-    async def _take(self, hub: "Hub[Link]", frame: Entries) -> None:
+    def _take(self, hub: "Hub[Link]", frame: Entries) -> None:
         size = page_bytes(frame.page)
         if self.version > 1:
             self._grants.arrived(size)
@@ -220,7 +222,7 @@ class Link:
             return
         crashpoint(CrashPoint.LINK_BEFORE_SUBMIT)
         relay = self.peer if frame.node != self.peer else None
-        await self._local.runtime.tell(PageRead(frame.node, frame.page, relay, self.number, size))
+        self._local.runtime.tell_now(PageRead(frame.node, frame.page, relay, self.number, size))
 
     def _on_have(self, hub: "Hub[Link]", frame: Have) -> None:
         if self.version == 1 and frame.streams[0].node != self.peer:
@@ -245,14 +247,14 @@ class Link:
             self._outgoing.grown(frame.node)  # the peer was not told how it grew while it was read here
         self._stirred.set()
 
-    async def _on_floor(self, hub: "Hub[Link]", frame: Floor) -> None:
+    def _on_floor(self, hub: "Hub[Link]", frame: Floor) -> None:
         if frame.node != self.peer:
             raise BadFrame(f"only {frame.node} itself may say that its outbox was forgotten")
         if self._asking.expects(frame.node, frame.ask):
             floor = frame.checkpoint(mesh := self._local.identity.mesh)
             check_signature(floor, mesh, self.peer, self._verify)
             if hub.forgotten(floor):
-                await self._local.runtime.tell(FloorRead(self.peer, floor))
+                self._local.runtime.tell_now(FloorRead(self.peer, floor, self.number))
 
     def _on_ping(self, pong: Ping | Pong) -> None:
         clock = self._local.clock

@@ -6,7 +6,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 from msgspec.structs import replace
+from structlog.testing import capture_logs
 
+from gateway.engine.effects import StreamBroken
 from gateway.links import credit
 from gateway.links.limits import REFUSED_BY_DISK_MS
 from gateway.wire.codec import decode
@@ -15,6 +17,7 @@ from gateway.wire.frames import (
     Credit,
     Entries,
     Filter,
+    Floor,
     Have,
     Hello,
     Ping,
@@ -235,6 +238,73 @@ async def test_a_full_disk_pauses_a_stream_and_keeps_the_link(
         b.registry._do(b.registry._sources.look(b.clock.mono_ms() + REFUSED_BY_DISK_MS))
         await until(lambda: a.store.delivery(sent.event_id, B).accepted_at_ms is not None)
         assert b.registry.link(A) is link
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+@pytest.mark.parametrize("kind", [Entries, Floor])
+@pytest.mark.parametrize("error", [StorageFull("no space left"), ValueError("a bug")])
+async def test_what_follows_something_that_we_refused_is_no_hole_of_the_peer(
+    pair: Mesh, monkeypatch: pytest.MonkeyPatch, error: Exception, kind: type, *, at_once: bool
+) -> None:
+    """A page, or the floor where a reader begins: nobody is blamed for it, and all of it comes again."""
+    a = pair.gateways["a"]
+    put_cursor = a.store.put_cursor
+
+    def refuse(node: NodeId, head: Head, signature: bytes) -> None:
+        if head.seq == 1:
+            raise error
+        put_cursor(node, head, signature)
+
+    first = page_of_b(genesis(MESH, B, EPOCH), b"one")
+    rest = page_of_b(first.checkpoint.head, b"two")
+
+    def frames(ask: int) -> list[Entries | Floor]:
+        at = first.checkpoint
+        floor = Floor(B, ask, at.epoch, at.seq, at.hash, at.signature)
+        return [floor if kind is Floor else Entries(B, first, ask), Entries(B, rest, ask)]
+
+    with capture_logs():  # printing tracebacks would take seconds
+        async with peer_of(a) as wire:
+            want = await greet(wire)
+            monkeypatch.setattr(a.store, "put_cursor", refuse)
+            await wire.say(*frames(want.ask)[: 2 if at_once else 1])
+            assert (await wire.hear(Want)).filter is Filter.NONE
+            await wire.say(*frames(want.ask)[1:], Ping(1))
+            await wire.hear(Pong)
+            monkeypatch.setattr(a.store, "put_cursor", put_cursor)
+            a.registry._do(a.registry._sources.look(a.clock.mono_ms() + REFUSED_BY_DISK_MS))
+            again = await wire.hear(Want)
+            assert (again.epoch, again.after) == (None, 0)
+            await wire.say(*frames(again.ask))
+            await until(lambda: a.store.cursor(B) == rest.checkpoint.head)
+            assert wire.other.closed is None
+
+
+async def test_a_page_that_waited_for_room_is_looked_at_again(
+    pair: Mesh, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it follows may have been refused meanwhile: then it is late, and no hole."""
+    a = pair.gateways["a"]
+    page = page_of_b(page_of_b(genesis(MESH, B, EPOCH), b"one").checkpoint.head, b"two")
+    async with peer_of(a) as wire:
+        want = await greet(wire)
+        waits, there_is = asyncio.Event(), asyncio.Event()
+
+        async def room() -> None:
+            waits.set()
+            await there_is.wait()
+
+        monkeypatch.setattr(a.runtime._intake, "room", room)
+        await wire.say(Entries(B, page, want.ask), Ping(1))
+        await waits.wait()
+        a.registry.stream_broken(StreamBroken(B, StorageFull.code, "", None, a.registry.link(B).number))
+        assert (await wire.hear(Want)).filter is Filter.NONE
+        there_is.set()
+        await wire.hear(Pong)
+        await a.send("ann", "bob")  # a tick has passed
+        await wire.say(Ping(2))
+        await wire.hear(Pong, lambda pong: pong.at_ms == 2)
+        assert wire.other.closed is None
 
 
 async def test_a_peer_that_lost_everything_is_sent_everything_again(pair: Mesh) -> None:
