@@ -9,7 +9,7 @@ from tests.spark.test_report import standing, summary
 
 def test_the_document_for_programs_is_versioned_and_bounded():
     document = json.loads(incidents_json(summary(size=50), 10))
-    assert (document["schemaVersion"], document["rulesVersion"]) == (1, 2)
+    assert (document["schemaVersion"], document["rulesVersion"]) == (1, 3)
     assert document["asOf"] == "2026-05-28T20:26:40.000Z"
     assert document["thresholds"]["message"] == {"acceptMs": 60_000, "processMs": 300_000}
     assert len(document["incidents"]) == 10
