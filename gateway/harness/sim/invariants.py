@@ -139,7 +139,7 @@ def _dead(name: NodeId, disk: Disk, row: Delivery, outbox: OutboxRead) -> Iterat
     if incident is None or incident.closed_at_ms is not None:
         yield Finding(Promise.EVERY_SEND_ENDS, f"{row.event_id} is dead at {name} without an incident")
     refused = outbox.letters.get(row.event_id) == "refused" and row.accepted_at_ms is None
-    if refused and row.error == INBOX_FULL:
+    if refused and row.error == INBOX_FULL and not is_for_several(row):  # their letters do not say whose
         yield Finding(Promise.EVERY_SEND_ENDS, f"{name} gave up {row.event_id} since an inbox was full")
     if row.error in {"unknown_source", "foreign_agent"}:
         yield Finding(Promise.LIARS_ARE_REFUSED, f"{row.event_id} of {name} was refused as {row.error}")
