@@ -66,13 +66,21 @@ class Peers:
         return node in self._ahead
 
     def measured(self, clock: ClockMeasured) -> None:
-        """A peer's clock was compared with ours."""
-        self._clocks[clock.node] = clock
+        """A peer's clock was compared with ours. A new link that is slow makes nobody forget what was known
+        more exactly, unless both cannot be right."""
+        known = self._clocks.get(clock.node)
+        if known is None or clock.within_ms <= known.within_ms or contradict(clock, known):
+            self._clocks[clock.node] = clock
 
     def clock_offset_ms(self, node: NodeId) -> int:
         """How far a node's clock is ahead of ours; 0 while nobody has measured it."""
         known = self._clocks.get(node)
         return 0 if known is None else known.offset_ms
+
+
+def contradict(one: ClockMeasured, other: ClockMeasured) -> bool:
+    """Whether two measurements of a clock cannot both be right: it was set between them."""
+    return abs(one.offset_ms - other.offset_ms) > one.within_ms + other.within_ms
 
 
 def reached(cursor: Head | None, head: StreamHead) -> bool:

@@ -5,6 +5,7 @@ right, as after a clock was set, or when it is twice as exact. All others would 
 """
 
 from gateway.engine.inputs import ClockMeasured
+from gateway.engine.peers import contradict
 from gateway.wire.frames import Pong
 from outbox.ids import NodeId
 
@@ -31,5 +32,4 @@ class Offset:
 
 
 def _is_news(now: ClockMeasured, told: ClockMeasured) -> bool:
-    moved = abs(now.offset_ms - told.offset_ms) > now.within_ms + told.within_ms
-    return moved or now.within_ms * 2 <= told.within_ms
+    return contradict(now, told) or now.within_ms * 2 <= told.within_ms

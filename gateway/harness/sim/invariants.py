@@ -193,8 +193,9 @@ def _turns(mesh: SimMesh, name: NodeId, disk: Disk) -> Iterator[Finding]:
 
 
 def _turn(mesh: SimMesh, name: NodeId, row: Received) -> Iterator[Finding]:
+    within_ms = mesh.trips.within_ms(name, row.source, row.engaged_at_ms or 0)
     one_time = {Fault.SKEW, Fault.JUMP, Fault.CLOCK_STOP}.isdisjoint(mesh.plan.faults)
-    if one_time and row.engaged_at_ms is not None and row.engaged_at_ms >= row.expires_at_ms:
+    if one_time and row.engaged_at_ms is not None and row.engaged_at_ms >= row.expires_at_ms + within_ms:
         yield Finding(Promise.ENGAGED_ONCE, f"{name} engaged {row.event_id} after it had expired")
     if row.source not in mesh.homes:
         if row.delivery_count:

@@ -31,9 +31,12 @@ from gateway.harness.sim.standins import StandIns
 from gateway.harness.sim.tampering import Tampering
 from gateway.harness.sim.timeline import Timeline
 from gateway.harness.sim.topology import topology_of
+from gateway.harness.sim.trips import Trips
 from gateway.harness.sim.twins import Twins, found_a_copy
 from gateway.harness.sim.wire import WireEnd
-from gateway.harness.sim.witness import Witness
+from gateway.harness.sim.witness import TAG_WITHIN, Witness
+from gateway.wire.codec import decode
+from gateway.wire.frames import Pong
 from outbox.chain import Entry
 from outbox.ids import AgentId, Epoch, NodeId
 from outbox.records import Identity
@@ -73,7 +76,8 @@ class SimMesh:
         self.memories = Memories({str(name): home for name, home in self.homes.items()}, chronicle)
         self.witness = Witness(self.memories, chronicle, frozenset({LIAR, STRANGER}))
         self.twins = Twins(self.network, plan.seed)
-        self.network.tap = self._tap
+        self.trips = Trips()
+        self.network.tap, self.network.heard = self._tap, self._heard
         self.witness.watch_blobs(
             {str(name): home.blobs for name, home in self.homes.items()}, self.topology.mirrors
         )
@@ -232,6 +236,17 @@ class SimMesh:
     def _tap(self, end: WireEnd, message: bytes) -> None:
         if not self.twins.speaks(end):
             self.witness.tap(end, message)
+
+    def _heard(self, end: WireEnd, message: bytes) -> None:
+        """By answers to pings nodes measure the clocks of others: the judge has to know how exactly."""
+        name, peer = NodeId(end.owner.name), NodeId(end.other.owner.name)
+        if b'"t":"pong"' not in message[:TAG_WITHIN] or self.twins.speaks(end) or peer not in self.homes:
+            return
+        frame = decode(message, end.wire.version)
+        if isinstance(frame, Pong) and name in self.homes:
+            clock = self.homes[name].clock
+            trip_ms = clock.mono_ms() - frame.at_ms
+            self.trips.heard(name, peer, end.wire.number, trip_ms, clock.wall_ms())
 
     def back_up(self, name: NodeId) -> tuple[Disk, Stored]:
         """What ``gateway backup`` would hold now; a transaction that dies with its process is not in it."""

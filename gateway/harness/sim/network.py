@@ -35,6 +35,8 @@ class Network:
         """The probability that a message breaks its connection instead of arriving."""
         self.tap: Callable[[WireEnd, bytes], None] = lambda _end, _message: None
         """Sees each message as it leaves its process."""
+        self.heard: Callable[[WireEnd, bytes], None] = lambda _end, _message: None
+        """Sees each message as a process takes it from its end."""
         self.alter: Callable[[WireEnd, bytes], bytes] = lambda _end, message: message
         """What a message becomes on its way."""
         self.meet: Callable[[str, str], bool] = lambda _one, _other: True

@@ -30,6 +30,7 @@ class Carrier(Protocol):
     """The network, as a connection needs it."""
 
     tap: Callable[["WireEnd", bytes], None]
+    heard: Callable[["WireEnd", bytes], None]
     alter: Callable[["WireEnd", bytes], bytes]
 
     def carry(self, end: "WireEnd", arrive: Callable[[], None], size: int) -> None:
@@ -98,7 +99,9 @@ class WireEnd:
             self._check_open()
             self._stirred = self.owner.loop.create_future()
             await self._stirred
-        return self._inbox.popleft()
+        message = self._inbox.popleft()
+        self.wire.network.heard(self, message)
+        return message
 
     async def close(self, code: int = 1000, reason: str = "") -> None:
         """Say so and be done; again is fine."""

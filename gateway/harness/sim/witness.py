@@ -29,7 +29,7 @@ from outbox.records import TurnState
 
 _watched = re.compile(rb'"t":"(?:entries|seen|bye|blob)"').search
 _NAMINGS_MAX = 10_000
-_TAG_WITHIN = 40
+TAG_WITHIN = 40
 """Bytes of a frame in which its type stands."""
 _LEASE_SLACK_US = 1_000_000
 """Between the tick that counts a lease and the moment when the agent has the turn."""
@@ -177,7 +177,7 @@ class Witness:
     def tap(self, end: WireEnd, message: bytes) -> None:
         """A frame leaves: whatever it says must be on disk."""
         node, peer = end.owner.name, end.other.owner.name
-        if end.wire.channel != PIPE_ROOM or node in self._liars or _watched(message, 0, _TAG_WITHIN) is None:
+        if end.wire.channel != PIPE_ROOM or node in self._liars or _watched(message, 0, TAG_WITHIN) is None:
             return
         frame = decode(message, end.wire.version)
         match frame:

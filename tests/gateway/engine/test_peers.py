@@ -67,6 +67,28 @@ def test_a_clock_counts_as_right_until_it_is_measured() -> None:
     assert peers.clock_offset_ms("b") == -70
 
 
+def test_a_slow_link_makes_nobody_forget_a_clock_known_more_exactly() -> None:
+    peers = Peers()
+    peers.measured(ClockMeasured("b", 7, 82))
+    peers.measured(ClockMeasured("b", -1149, 1205))
+    assert peers.clock_offset_ms("b") == 7, "both may be right, and the first says more"
+    peers.measured(ClockMeasured("b", 2, 82))
+    assert peers.clock_offset_ms("b") == 2, "no less exact, and newer"
+    peers.measured(ClockMeasured("b", -1300, 1205))
+    assert peers.clock_offset_ms("b") == -1300, "the clock was set"
+
+
+@given(st.integers(-(10**6), 10**6), st.lists(st.tuples(st.integers(0, 9_000), st.floats(-1, 1)), min_size=1))
+def test_a_steady_clock_is_known_as_exactly_as_its_best_measurement(
+    ahead_ms: int, measured: list[tuple[int, float]]
+) -> None:
+    peers = Peers()
+    for within_ms, wrong in measured:
+        peers.measured(ClockMeasured("b", ahead_ms + int(wrong * within_ms), within_ms))
+    best_ms = min(within_ms for within_ms, _ in measured)
+    assert abs(peers.clock_offset_ms("b") - ahead_ms) <= best_ms
+
+
 @given(st.lists(st.tuples(st.sampled_from("bcd"), st.integers(0, 9)), max_size=12), st.integers(0, 9))
 def test_nobody_is_behind_what_no_link_advertises(told: list[tuple[str, int]], read: int) -> None:
     peers = Peers()
