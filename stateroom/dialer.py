@@ -7,8 +7,9 @@ after a session that lasted. Pings find a half-open connection within 20 s.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager
+import sys
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, contextmanager
 from enum import StrEnum
 
 import msgspec
@@ -72,6 +73,23 @@ class Backoff:
         self.failures = 0
 
 
+@contextmanager
+def _cancelled_no_more() -> Iterator[None]:
+    """Take back what a task group leaves behind when a part of it fails: its task counts as being cancelled.
+
+    Before Python 3.11.3 the next ``asyncio.timeout`` of that task would end it instead of running out.
+    """
+    task = asyncio.current_task()
+    assert task is not None
+    before = task.cancelling()
+    try:
+        yield
+    finally:
+        if not isinstance(sys.exception(), asyncio.CancelledError):
+            while task.cancelling() > before:
+                task.uncancel()
+
+
 class Dialer:
     """One outgoing connection. ``run`` until cancelled."""
 
@@ -122,7 +140,8 @@ class Dialer:
                 opened_at = loop.time()
                 self._last_error = ""
                 self._enter(DialState.CONNECTED)
-                await self._session(socket)
+                with _cancelled_no_more():
+                    await self._session(socket)
         except (ConnectionClosed, InvalidHandshake, InvalidURI, OSError, TimeoutError, MeshError) as error:
             self._last_error = describe(error)
         if opened_at is not None and loop.time() - opened_at >= self._steady_s:

@@ -126,6 +126,35 @@ async def test_our_own_bugs_are_not_retried() -> None:
             await Dialling(f"ws://127.0.0.1:{port}/", session).task
 
 
+async def test_a_session_whose_part_failed_leaves_a_task_that_can_wait_with_a_limit(wait_until) -> None:
+    """A simulated world on Python 3.11.2: the next silent peer ended the dialler, and the link for ever."""
+
+    async def accept(connection: ServerConnection) -> None:
+        await connection.wait_closed()
+
+    counted: list[int] = []
+
+    async def fail() -> None:
+        raise ConnectionResetError
+
+    async def session(_: ClientConnection) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        counted.append(task.cancelling())
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(fail())
+        except* ConnectionResetError:
+            pass
+
+    async with serve(accept, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        dialling = Dialling(f"ws://127.0.0.1:{port}/", session, steady_s=0.0)
+        await wait_until(lambda: len(counted) >= 3)
+        await dialling.stop()
+    assert set(counted) == {0}
+
+
 async def test_a_steady_session_ends_the_series_of_failures(wait_until) -> None:
     async def accept(connection: ServerConnection) -> None:
         await connection.wait_closed()

@@ -196,8 +196,8 @@ def test_a_backup_beside_a_writer_is_one_moment(home: Home, tmp_path: Path) -> N
         writer.join()
         lock.close()
     with tarfile.open(tmp_path / "b") as archive:
-        archive.extract("journal.db", tmp_path / "x", filter="data")
-    copy = Journal.open(tmp_path / "x" / "journal.db", wal_bytes=0)
+        (tmp_path / "journal.db").write_bytes(archive.extractfile("journal.db").read())  # type: ignore[union-attr]
+    copy = Journal.open(tmp_path / "journal.db", wal_bytes=0)
     names = [row.name for row in copy.agents()]
     copy.close()
     assert names
