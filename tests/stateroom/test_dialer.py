@@ -141,6 +141,8 @@ async def test_a_session_whose_part_failed_leaves_a_task_that_can_wait_with_a_li
         task = asyncio.current_task()
         assert task is not None
         counted.append(task.cancelling())
+        if len(counted) >= 3:
+            await asyncio.Event().wait()
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(fail())
