@@ -7,9 +7,8 @@ after a session that lasted. Pings find a half-open connection within 20 s.
 """
 
 import asyncio
-import sys
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, contextmanager
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from enum import StrEnum
 
 import msgspec
@@ -73,23 +72,6 @@ class Backoff:
         self.failures = 0
 
 
-@contextmanager
-def _cancelled_no_more() -> Iterator[None]:
-    """Take back what a task group leaves behind when a part of it fails: its task counts as being cancelled.
-
-    Before Python 3.11.3 the next ``asyncio.timeout`` of that task would end it instead of running out.
-    """
-    task = asyncio.current_task()
-    assert task is not None
-    before = task.cancelling()
-    try:
-        yield
-    finally:
-        if not isinstance(sys.exception(), asyncio.CancelledError):
-            while task.cancelling() > before:
-                task.uncancel()
-
-
 class Dialer:
     """One outgoing connection. ``run`` until cancelled."""
 
@@ -140,12 +122,26 @@ class Dialer:
                 opened_at = loop.time()
                 self._last_error = ""
                 self._enter(DialState.CONNECTED)
-                with _cancelled_no_more():
-                    await self._session(socket)
+                await self._use(socket)
         except (ConnectionClosed, InvalidHandshake, InvalidURI, OSError, TimeoutError, MeshError) as error:
             self._last_error = describe(error)
         if opened_at is not None and loop.time() - opened_at >= self._steady_s:
             self._backoff.succeeded()
+
+    async def _use(self, socket: ClientConnection) -> None:
+        """Run the session in a task of its own.
+
+        A task group that fails leaves its task counted as being cancelled, and may swallow a cancellation
+        that comes at that moment. The one would end the dialler at its next timeout (before Python 3.11.3),
+        the other would let it dial on although it was to stop.
+        """
+        session = asyncio.ensure_future(self._session(socket))
+        try:
+            await asyncio.wait({session})
+        finally:
+            session.cancel()
+            await asyncio.wait({session})
+        await session
 
     def _connect(self, headers: Mapping[str, str]) -> AbstractAsyncContextManager[ClientConnection]:
         return connect(

@@ -20,7 +20,10 @@ from gateway.cli.output import emit_json, moment, note, table
 @as_json
 @click.pass_context
 def backup(context: click.Context, *, file: Path, with_keys: bool, as_json: bool) -> None:
-    """Write this node into FILE (0600) and check it; the gateway may run meanwhile."""
+    """Write this node into FILE (0600) and check it; the gateway may run meanwhile.
+
+    Files that messages name are not in it: copy blobs/ of the home beside it.
+    """
     from gateway.backup.making import make_backup
     from gateway.clock import Clock
 

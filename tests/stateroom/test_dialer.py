@@ -141,8 +141,6 @@ async def test_a_session_whose_part_failed_leaves_a_task_that_can_wait_with_a_li
         task = asyncio.current_task()
         assert task is not None
         counted.append(task.cancelling())
-        if len(counted) >= 3:
-            await asyncio.Event().wait()
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(fail())
@@ -155,6 +153,30 @@ async def test_a_session_whose_part_failed_leaves_a_task_that_can_wait_with_a_li
         await wait_until(lambda: len(counted) >= 3)
         await dialling.stop()
     assert set(counted) == {0}
+
+
+async def test_a_dialler_that_is_stopped_while_a_part_fails_stops() -> None:
+    async def accept(connection: ServerConnection) -> None:
+        await connection.wait_closed()
+
+    async def fail() -> None:
+        dialling.task.cancel()
+        raise ConnectionResetError
+
+    async def session(_: ClientConnection) -> None:
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(fail())
+        except* ConnectionResetError:
+            pass
+
+    async with serve(accept, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        dialling = Dialling(f"ws://127.0.0.1:{port}/", session)
+        async with asyncio.timeout(10):
+            with pytest.raises(asyncio.CancelledError):
+                await dialling.task
+        assert dialling.attempts == 1
 
 
 async def test_a_steady_session_ends_the_series_of_failures(wait_until) -> None:

@@ -3,11 +3,11 @@
 from copy import deepcopy
 from typing import Any
 
-from gateway.engine.effects import EpochBegan
+from gateway.engine.effects import EpochBegan, Handed
 from gateway.engine.own_stream import Reason
 from gateway.engine.recall import DUPLICATE_ENGAGEMENT, POSSIBLE_DUPLICATE
 from outbox.envelope import encode_payload
-from outbox.ids import NodeId, make_epoch
+from outbox.ids import EventId, NodeId, make_epoch
 from outbox.kinds import Kind, Outcome
 from outbox.recall import Recalled
 from outbox.records import DeliveryState, TurnState
@@ -148,8 +148,8 @@ def test_local_turns_of_a_backup_are_reported(mesh: Any) -> None:
     assert (POSSIBLE_DUPLICATE, event) in mesh.incidents("b")
 
 
-def test_what_was_done_twice_before_anybody_knew_is_reported(mesh: Any) -> None:
-    """An old copy of the home was put back by hand, and an agent was quicker than the peers."""
+def dealt_again(mesh: Any) -> tuple[EventId, Handed]:
+    """What b had ended is handed out once more, from an old copy of its home."""
     event = mesh.sent("a", "ann", "bob")
     mesh.meet()
     backup = deepcopy(mesh.store("b"))
@@ -157,6 +157,12 @@ def test_what_was_done_twice_before_anybody_knew_is_reported(mesh: Any) -> None:
     mesh.meet()
     mesh.come_back("b", backup)
     (turn,) = mesh.listen("b", "bob")
+    return event, turn
+
+
+def test_what_was_done_twice_before_anybody_knew_is_reported(mesh: Any) -> None:
+    """An old copy of the home was put back by hand, and an agent was quicker than the peers."""
+    event, turn = dealt_again(mesh)
     mesh.settle("b", "bob", event, lease_id=turn.lease_id)
     mesh.answer("b", by="a")
     mesh.meet()
@@ -164,13 +170,7 @@ def test_what_was_done_twice_before_anybody_knew_is_reported(mesh: Any) -> None:
 
 
 def test_what_an_agent_has_in_hand_once_more_is_taken_away_when_its_end_is_known(mesh: Any) -> None:
-    event = mesh.sent("a", "ann", "bob")
-    mesh.meet()
-    backup = deepcopy(mesh.store("b"))
-    mesh.settle("b", "bob", event)
-    mesh.meet()
-    mesh.come_back("b", backup)
-    (turn,) = mesh.listen("b", "bob")
+    event, turn = dealt_again(mesh)
     mesh.answer("b", by="a")
     mesh.meet()
     assert (DUPLICATE_ENGAGEMENT, event) in mesh.incidents("b")
