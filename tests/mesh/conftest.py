@@ -18,6 +18,10 @@ def mesh_dir() -> Iterator[Path]:
         yield Path(name)
 
 
+TALKATIVE = {"answers.burst": 1_000}
+"""Their agents pour messages out while they hold turns of each other; how fast they may is no matter here."""
+
+
 @pytest.fixture
 def make_node(mesh_dir: Path) -> Iterator[MakeNode]:
     """Nodes that do not run yet; whatever runs at the end is killed by its process id."""
@@ -35,7 +39,7 @@ def make_node(mesh_dir: Path) -> Iterator[MakeNode]:
 @pytest.fixture
 async def vps(make_node: MakeNode) -> Node:
     """A mesh of one running gateway."""
-    node = make_node("vps")
+    node = make_node("vps", **TALKATIVE)
     node.found()
     node.start()
     return await node.ready()
@@ -44,7 +48,7 @@ async def vps(make_node: MakeNode) -> Node:
 @pytest.fixture
 async def pair(vps: Node, make_node: MakeNode) -> tuple[Node, Node]:
     """``vps`` with agent ``ada`` and ``mbp`` with agent ``bob``, linked, each aware of both."""
-    mbp = make_node("mbp")
+    mbp = make_node("mbp", **TALKATIVE)
     await mbp.join(vps)
     mbp.start()
     await mbp.ready()
