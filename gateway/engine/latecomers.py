@@ -10,12 +10,18 @@ from outbox.records import Received, Share, TurnState
 
 
 def missed(tick: Tick, agent: AgentId) -> Iterator[tuple[Received, Event]]:
-    """A turn for each broadcast of this node that the agent has none of, but for its own."""
+    """A turn for each broadcast of this node that the agent has none of, but for its own.
+
+    What its sender has forgotten is left out: the agent may have had it before it was removed, and the turn
+    that says so may be forgotten too.
+    """
     for known in tick.store.broadcasts(tick.now.wall_ms):
         event = decode_event(known.body)
         own = (known.source, event.source_agent_id) == (tick.identity.node, agent)
         doubted = known.state is TurnState.HELD or known.outcome is Outcome.REFUSED
-        if not own and not doubted and tick.store.received(known.source, known.event_id, agent) is None:
+        if own or doubted or tick.has_forgotten(known.source, known.epoch, known.seq):
+            continue
+        if tick.store.received(known.source, known.event_id, agent) is None:
             yield _late(known, agent, tick.now.wall_ms), event
 
 

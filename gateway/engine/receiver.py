@@ -26,7 +26,7 @@ from outbox.envelope import (
     decode_payload,
 )
 from outbox.errors import CallerError, InvalidEvent
-from outbox.ids import AgentId, Epoch, EventId, NodeId, epoch_ordinal, event_id
+from outbox.ids import AgentId, Epoch, EventId, NodeId, event_id
 from outbox.kinds import RULES, Kind, known_kind
 from outbox.limits import EXPIRES_IN_MS_DEFAULT
 from outbox.readership import names
@@ -114,11 +114,8 @@ def _known(tick: Tick, arrived: Arrived) -> list[Received]:
 
 def _is_forgotten(tick: Tick, arrived: Arrived) -> bool:
     """Whether its sender has forgotten the event: it has ended there, whatever came of it."""
-    node = tick.view.node(arrived.source)
-    if node is None or node.floor is None:
-        return False
     epoch, seq = arrived.event.trace.first_position or (arrived.epoch, arrived.entry.seq)
-    return (epoch_ordinal(epoch), seq) <= (epoch_ordinal(node.floor.epoch), node.floor.seq)
+    return tick.has_forgotten(arrived.source, epoch, seq)
 
 
 def _standing(tick: Tick, arrived: Arrived, agent: AgentId) -> Standing:

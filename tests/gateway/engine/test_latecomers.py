@@ -43,3 +43,18 @@ def test_what_has_expired_or_is_doubted_is_for_nobody(told: Any, stranger: Any) 
     told.live("b", "ben")
     rows = [*told.store("b").turns_of("a", told.event), *told.store("b").ledger(doubted.event_id)]
     assert {row.to_agent for row in rows} == {"bob"}
+
+
+def test_what_its_sender_has_forgotten_is_not_given_again_to_who_had_it(told: Any) -> None:
+    """Of two agents one was done, was removed and came back, while the other had it still (seed 8309958)."""
+    told.live("b", "ben")
+    told.floors["a"] = told.store("a").head()
+    told.see()
+    told.settle("b", "bob", told.event)
+    told.store("b").begin()
+    told.store("b").prune_ledger("a", told.store("a").head().epoch, told.store("a").head().seq, 9)
+    told.store("b").commit()
+    assert shares(told, "b") == {"ben": Share.LATE}
+    told.tick("b", RemoveAgent(50, "bob"))
+    told.live("b", "bob")
+    assert shares(told, "b") == {"ben": Share.LATE}
