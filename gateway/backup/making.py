@@ -5,7 +5,7 @@ import os
 import shutil
 import sqlite3
 import tarfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import file_digest
 from io import BytesIO
@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from auth.keyring import Keyring
+from gateway.backup.blobs import pack_blobs
 from gateway.backup.errors import BackupFailed
 from gateway.backup.manifest import (
     DATABASES,
@@ -21,11 +22,14 @@ from gateway.backup.manifest import (
     PLAIN,
     SECRET,
     SECRET_DIRECTORIES,
+    Backup,
+    BlobList,
     Manifest,
     Member,
     may_hold,
 )
-from gateway.backup.staging import staging_for
+from gateway.backup.progress import Moved, Progress
+from gateway.backup.staging import need_room, staging_for
 from gateway.home import Home
 from outbox.database import Database
 from outbox.errors import HomeLocked
@@ -33,14 +37,13 @@ from outbox.journal import Journal
 from outbox.lock import HomeLock
 from outbox.replacing import sync_directory
 
-Progress = Callable[[int, int], None]
-"""Called with the pages that were copied and the pages there are."""
-
 _PAGES_AT_ONCE = 256
 """A MiB between two looks at the progress."""
 
 
-def make_backup(home: Home, target: Path, *, with_keys: bool, now_ms: int, progress: Progress) -> Manifest:
+def make_backup(
+    home: Home, target: Path, *, with_keys: bool, with_blobs: bool, now_ms: int, progress: Progress
+) -> Backup:
     """Write a node into one file of 0600. Raises BackupFailed, HomeError, StorageFailed, BrokenChain.
 
     The journal is one moment of it, whatever is written meanwhile; the chain in the copy was verified.
@@ -50,19 +53,22 @@ def make_backup(home: Home, target: Path, *, with_keys: bool, now_ms: int, progr
     with _failing(target), staging_for(target) as made:
         staged = made / "home"
         staged.mkdir(mode=0o700)
+        databases = [home.root / name for name in DATABASES if (home.root / name).exists()]
+        need_room(made, 2 * sum(path.stat().st_size for path in databases))
         with _quiet(home):
-            for name in DATABASES:
-                if (home.root / name).exists():
-                    _copy_database(home.root / name, staged / name, progress)
+            for path in databases:
+                _copy_database(path, staged / path.name, progress)
         journal = Journal.open(staged / DATABASES[0], wal_bytes=0)
         try:
             head = journal.verify(key.public.verify)
-            identity = journal.identity()
+            identity, blobs = journal.identity(), journal.blobs() if with_blobs else []
         finally:
             journal.close()
         settle(staged)
         _copy_files(home.root, staged, with_keys=with_keys)
         files = {name: _member(staged / name) for name in _names(staged)}
+        total = sum(member.bytes for member in files.values()) + sum(blob.bytes for blob in blobs)
+        need_room(made, total)
         manifest = Manifest(
             mesh=identity.mesh,
             node=identity.node,
@@ -70,12 +76,18 @@ def make_backup(home: Home, target: Path, *, with_keys: bool, now_ms: int, progr
             seq=head.seq,
             made_at_ms=now_ms,
             with_keys=with_keys,
+            with_blobs=with_blobs,
             files=files,
         )
-        _pack(staged, manifest, made / target.name)
+        moved = Moved(total, progress)
+        packed = BlobList()
+        with _archive(made / target.name) as archive:
+            _pack(archive, staged, manifest, moved)
+            if with_blobs:
+                packed = pack_blobs(archive, blobs, home, moved)
         (made / target.name).rename(target)
         sync_directory(target.absolute().parent)
-    return manifest
+    return Backup(manifest, packed)
 
 
 @contextmanager
@@ -157,18 +169,25 @@ def _member(path: Path) -> Member:
         return Member(path.stat().st_size, file_digest(file, "sha256").hexdigest())
 
 
-def _pack(staged: Path, manifest: Manifest, draft: Path) -> None:
+@contextmanager
+def _archive(draft: Path) -> Iterator[tarfile.TarFile]:
+    """A new one, on disk when it is left."""
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         with tarfile.open(fileobj=file, mode="w") as archive:
-            _add(archive, NAME, msgspec.json.format(msgspec.json.encode(manifest)))
-            for name in manifest.files:
-                info = archive.gettarinfo(staged / name, name)
-                info.mode, info.uid, info.gid, info.uname, info.gname = 0o600, 0, 0, "", ""
-                with (staged / name).open("rb") as content:
-                    archive.addfile(info, content)
+            yield archive
         file.flush()
         os.fsync(file.fileno())
+
+
+def _pack(archive: tarfile.TarFile, staged: Path, manifest: Manifest, moved: Moved) -> None:
+    _add(archive, NAME, msgspec.json.format(msgspec.json.encode(manifest)))
+    for name, member in manifest.files.items():
+        info = archive.gettarinfo(staged / name, name)
+        info.mode, info.uid, info.gid, info.uname, info.gname = 0o600, 0, 0, "", ""
+        with (staged / name).open("rb") as content:
+            archive.addfile(info, content)
+        moved.add(member.bytes)
 
 
 def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:

@@ -1,21 +1,32 @@
 """What is in a backup: the first member of its tar file, by which all others are checked.
 
-``version`` 1 since 2026-11: databases as SQLite files, everything else as it lies in the home.
+========  =======  ==================================================================================
+version   since
+========  =======  ==================================================================================
+1         2026-11  databases as SQLite files, everything else as it lies in the home
+2         2026-11  ``withBlobs``: then blobs follow under their names, and last ``blobs.json``, the list
+                   of those that were whole. Version 1 is still read.
+========  =======  ==================================================================================
 """
 
 from collections.abc import Mapping
+from typing import Annotated
 
 import msgspec
 
 from gateway.backup.errors import BackupFailed
+from outbox.blobref import BlobId, blob_id
+from outbox.errors import InvalidId
 from outbox.ids import Epoch, MeshId, NodeId, Seq
 
-VERSION = 1
+VERSION = 2
+_READ = (1, VERSION)
 NAME = "manifest.json"
+BLOBS = "blobs"
+BLOBS_NAME = "blobs.json"
 DATABASES = ("journal.db", "room.db")
 PLAIN = ("gateway.toml", "seed.jwt", "seed.record", "issuer.json")
-"""What a home may hold besides, without a secret. Its blobs are not in a backup yet: a restored node fetches
-again what open turns wait for, and cannot serve what its own events name."""
+"""What a home may hold besides, without a secret."""
 
 SECRET = ("admin.token",)
 SECRET_DIRECTORIES = ("keys", "agents")
@@ -40,7 +51,29 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid
     """The last event that is in it."""
     made_at_ms: int
     with_keys: bool
+    with_blobs: bool = False
     files: dict[str, Member]
+
+
+class BlobList(msgspec.Struct, frozen=True, kw_only=True):
+    """The blobs of a backup."""
+
+    whole: dict[BlobId, Annotated[int, msgspec.Meta(ge=0)]] = msgspec.field(default_factory=dict)
+    """Those that are in it, and their bytes."""
+    damaged: list[BlobId] = msgspec.field(default_factory=list)
+    """Those that the node had no whole file of."""
+
+    @property
+    def bytes(self) -> int:
+        """What they take together."""
+        return sum(self.whole.values())
+
+
+class Backup(msgspec.Struct, frozen=True):
+    """One backup, as it was made or put back."""
+
+    manifest: Manifest
+    blobs: BlobList
 
 
 class _Versioned(msgspec.Struct, frozen=True):
@@ -53,9 +86,9 @@ def read_manifest(raw: bytes) -> Manifest:
     """Raises BackupFailed."""
     try:
         version = msgspec.json.decode(raw, type=_Versioned).version
-        if version != VERSION:
+        if version not in _READ:
             raise BackupFailed(
-                f"this is a backup of version {version}, and this gateway reads version {VERSION}",
+                f"this is a backup of version {version}, and this gateway reads up to version {VERSION}",
                 hint="restore it with the gateway that made it, or a later one",
             )
         manifest = msgspec.json.decode(raw, type=Manifest)
@@ -64,6 +97,17 @@ def read_manifest(raw: bytes) -> Manifest:
         raise BackupFailed(what, hint="name a file that gateway backup made") from None
     check_names(manifest.files)
     return manifest
+
+
+def check_blobs(raw: bytes) -> BlobList:
+    """Read the list of blobs. Raises BackupFailed."""
+    try:
+        found = msgspec.json.decode(raw, type=BlobList)
+        for sha256 in found.whole:
+            blob_id(sha256)
+    except (msgspec.DecodeError, UnicodeDecodeError, InvalidId) as error:
+        raise BackupFailed(f"the list of blobs is damaged: {error}", hint="use another backup") from None
+    return found
 
 
 def check_names(files: Mapping[str, Member]) -> None:

@@ -7,19 +7,23 @@ import errno
 import os
 import shutil
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import file_digest
 from pathlib import Path
 
 from auth.keyring import Keyring
+from gateway.backup.blobs import read_list, unpack_blobs
 from gateway.backup.errors import BackupFailed
-from gateway.backup.making import Progress, settle, sqlite_check
-from gateway.backup.manifest import DATABASES, NAME, Manifest, read_manifest
+from gateway.backup.making import settle, sqlite_check
+from gateway.backup.manifest import BLOBS, DATABASES, NAME, Backup, BlobList, Manifest, read_manifest
+from gateway.backup.progress import Moved, Progress
+from gateway.backup.staging import need_room
+from gateway.config import load
 from gateway.engine.own_stream import Reason
 from gateway.epochmark import EpochMark, Mark
 from gateway.errors import HomeError
-from gateway.home import Home
+from gateway.home import Home, private_directory
 from outbox.database import Database
 from outbox.errors import PeerError, StorageFailed
 from outbox.journal import Journal
@@ -33,10 +37,20 @@ _NAME_ANOTHER = "name a file that gateway backup made"
 _BESIDE = ("", "-wal", "-shm", "-journal")
 
 
-def restore(home: Home, source: Path, *, force: bool, ask: bool, now_ms: int, progress: Progress) -> Manifest:
-    """Make a home of a backup; what was there is set aside with ``force``. ``ask`` waits for peers
-    afterwards.
+def restore(
+    home: Home,
+    source: Path,
+    *,
+    force: bool,
+    ask: bool,
+    with_blobs: bool,
+    environ: Mapping[str, str],
+    now_ms: int,
+    progress: Progress,
+) -> Backup:
+    """Make a home of a backup; what was there is set aside with ``force``, but for blobs, which add up.
 
+    ``ask`` waits for peers afterwards; ``environ`` may hold settings, as at a start.
     Raises BackupFailed, HomeError (there is a node already, or the keys are missing), HomeLocked.
     """
     home.create()
@@ -46,13 +60,15 @@ def restore(home: Home, source: Path, *, force: bool, ask: bool, now_ms: int, pr
                 f"{home.root} is the home of {there} already",
                 hint="restore into another one, or set this one's databases aside with --force",
             )
-        manifest = _unpack(source, staged, progress)
+        made = _unpack(source, staged, home, environ if with_blobs else None, progress)
+        manifest = made.manifest
         _check_keys(staged, home, manifest)
         _check_databases(staged, home, manifest)
         EpochMark(home.epoch_mark).put(Mark(Reason.RESTORE, ask))
         _set_aside(home, now_ms)
+        _put_blobs(staged, home)
         _put_in_place(staged, home, manifest)
-    return manifest
+    return made
 
 
 @contextmanager
@@ -93,19 +109,41 @@ def _node_of(home: Home) -> str | None:
         return "some node"
 
 
-def _unpack(source: Path, staged: Path, progress: Progress) -> Manifest:
+def _unpack(
+    source: Path, staged: Path, home: Home, environ: Mapping[str, str] | None, progress: Progress
+) -> Backup:
+    """All files, and the blobs unless ``environ`` is None."""
     with _reading(source), source.open("rb") as file, tarfile.open(fileobj=file, mode="r:") as archive:
         manifest = _manifest(archive)
-        total = sum(member.bytes for member in manifest.files.values())
-        done = 0
+        blobs = read_list(archive) if manifest.with_blobs and environ is not None else BlobList()
+        total = sum(member.bytes for member in manifest.files.values()) + blobs.bytes
+        moved = Moved(total, progress)
+        need_room(staged, total - _bytes_here(home, blobs))
         for name, expected in manifest.files.items():
             _extract(archive, name, staged / name, expected.bytes)
             with (staged / name).open("rb") as content:
                 if file_digest(content, "sha256").hexdigest() != expected.sha256:
                     raise BackupFailed(f"{name} in {source} is damaged", hint="use another backup")
-            done += expected.bytes
-            progress(done, total)
-    return manifest
+            moved.add(expected.bytes)
+        if environ is not None:
+            _check_quota(staged if manifest.files.get(home.config.name) else home.root, environ, blobs)
+            unpack_blobs(archive, blobs, staged / BLOBS, home.blobs, moved)
+    return Backup(manifest, blobs)
+
+
+def _bytes_here(home: Home, blobs: BlobList) -> int:
+    """What blobs take that need not be unpacked."""
+    return sum(size for name, size in blobs.whole.items() if (home.blobs / name).exists())
+
+
+def _check_quota(settings: Path, environ: Mapping[str, str], blobs: BlobList) -> None:
+    """Raises BackupFailed when the node's own settings would have refused so many; ConfigError."""
+    allowed = load(settings / "gateway.toml", environ, {}).config.blobs.bytes_max
+    if blobs.bytes > allowed:
+        raise BackupFailed(
+            f"the blobs of the backup take {blobs.bytes} bytes, and blobs.bytes_max is {allowed}",
+            hint="set GATEWAY_BLOBS_BYTES_MAX higher, or leave them out: --without-blobs",
+        )
 
 
 @contextmanager
@@ -188,6 +226,15 @@ def _set_aside(home: Home, now_ms: int) -> None:
         for path in there:
             path.rename(aside / path.name)
         sync_directory(aside)
+
+
+def _put_blobs(staged: Path, home: Home) -> None:
+    """Before the journal that knows them; blobs of a restore that is cut short here are swept after a day."""
+    if (staged / BLOBS).exists():
+        private_directory(home.blobs)
+        for path in sorted((staged / BLOBS).iterdir()):
+            path.rename(home.blobs / path.name)
+        sync_directory(home.blobs)
 
 
 def _put_in_place(staged: Path, home: Home, manifest: Manifest) -> None:

@@ -31,6 +31,16 @@ def staging_for(target: Path) -> Iterator[Path]:
         os.close(held)
 
 
+def need_room(directory: Path, size: int) -> None:
+    """Raises BackupFailed when a disk has less free, before anything is written; OSError."""
+    free = shutil.disk_usage(directory).free
+    if size > free:
+        raise BackupFailed(
+            f"{size} bytes are needed in {directory}, and {free} are free",
+            hint="free some space, name another place, or leave the files out: --without-blobs",
+        )
+
+
 def _hold(directory: int, target: Path) -> None:
     try:
         fcntl.flock(directory, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,9 +1,11 @@
 """``backup``, ``restore``, ``doubts``: a node in a file, back again, and what it has forgotten since."""
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,29 +13,41 @@ from gateway.cli.homes import ask, current_home
 from gateway.cli.options import as_json
 from gateway.cli.output import emit_json, moment, note, table
 
+if TYPE_CHECKING:
+    from gateway.backup.manifest import Backup
+
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @click.option(
     "--with-keys", is_flag=True, help="Also the keys and tokens: whoever has the file can be this node."
 )
+@click.option("--without-blobs", is_flag=True, help="Leave out the files that messages name.")
 @as_json
 @click.pass_context
-def backup(context: click.Context, *, file: Path, with_keys: bool, as_json: bool) -> None:
-    """Write this node into FILE (0600) and check it; the gateway may run meanwhile.
-
-    Files that messages name are not in it: copy blobs/ of the home beside it.
-    """
+def backup(
+    context: click.Context, *, file: Path, with_keys: bool, without_blobs: bool, as_json: bool
+) -> None:
+    """Write this node into FILE (0600) and check it; the gateway may run meanwhile."""
     from gateway.backup.making import make_backup
     from gateway.clock import Clock
 
     home = current_home(context)
     with _progress("copying") as progress:
-        made = make_backup(home, file, with_keys=with_keys, now_ms=Clock().wall_ms(), progress=progress)
+        made = make_backup(
+            home,
+            file,
+            with_keys=with_keys,
+            with_blobs=not without_blobs,
+            now_ms=Clock().wall_ms(),
+            progress=progress,
+        )
+    whose = made.manifest
     if as_json:
-        emit_json(made)
+        emit_json(_document(made))
     else:
-        click.echo(f"{made.node}: {made.seq} events of epoch {made.epoch}, verified, in {file}")
+        click.echo(f"{whose.node}: {whose.seq} events of epoch {whose.epoch}, verified, in {file}")
+    _tell_blobs(made)
     if with_keys:
         note("it holds this node's private keys and tokens: whoever can read it can be this node")
     else:
@@ -43,6 +57,7 @@ def backup(context: click.Context, *, file: Path, with_keys: bool, as_json: bool
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False, exists=True))
 @click.option("--force", is_flag=True, help="Set aside the databases of a home that is a node's already.")
+@click.option("--without-blobs", is_flag=True, help="Leave out the files that are in it.")
 @click.option(
     "--without-peers",
     is_flag=True,
@@ -50,7 +65,15 @@ def backup(context: click.Context, *, file: Path, with_keys: bool, as_json: bool
 )
 @as_json
 @click.pass_context
-def restore(context: click.Context, *, file: Path, force: bool, without_peers: bool, as_json: bool) -> None:
+def restore(
+    context: click.Context,
+    *,
+    file: Path,
+    force: bool,
+    without_blobs: bool,
+    without_peers: bool,
+    as_json: bool,
+) -> None:
     """Make the home of a node from a backup. Its next start begins a new epoch and asks the others."""
     from gateway.backup.restoring import restore as put_back
     from gateway.clock import Clock
@@ -58,13 +81,39 @@ def restore(context: click.Context, *, file: Path, force: bool, without_peers: b
     home = current_home(context)
     with _progress("unpacking") as progress:
         made = put_back(
-            home, file, force=force, ask=not without_peers, now_ms=Clock().wall_ms(), progress=progress
+            home,
+            file,
+            force=force,
+            ask=not without_peers,
+            with_blobs=not without_blobs,
+            environ=os.environ,
+            now_ms=Clock().wall_ms(),
+            progress=progress,
         )
     if as_json:
-        emit_json(made)
+        emit_json(_document(made))
         return
-    click.echo(f"{made.node} as it was at {moment(made.made_at_ms)}: {made.seq} events of epoch {made.epoch}")
+    whose = made.manifest
+    at = moment(whose.made_at_ms)
+    click.echo(f"{whose.node} as it was at {at}: {whose.seq} events of epoch {whose.epoch}")
+    _tell_blobs(made)
     note(f"home: {home.root}\nnext: gateway run; gateway status shows whose answer is waited for")
+
+
+def _document(made: "Backup") -> dict[str, object]:
+    import msgspec
+
+    blobs = made.blobs
+    counted = {"count": len(blobs.whole), "bytes": blobs.bytes, "damaged": blobs.damaged}
+    return {**msgspec.to_builtins(made.manifest), "blobs": counted}
+
+
+def _tell_blobs(made: "Backup") -> None:
+    if made.blobs.whole:
+        note(f"{len(made.blobs.whole)} files with {made.blobs.bytes} bytes, each what its name says")
+    if made.blobs.damaged:
+        first = ", ".join(made.blobs.damaged[:5])
+        note(f"{len(made.blobs.damaged)} files are missing or altered in the home and not in it: {first}")
 
 
 @contextmanager

@@ -108,6 +108,8 @@ async def test_yesterdays_backup_is_put_back_and_nothing_is_done_twice(
     await take(mbp, "bob")
     await ends(vps, before)
     backup = mesh_dir / "mbp.backup"
+    (mesh_dir / "notes").write_text("a file of bob's")
+    command(mbp, "blob", "put", mesh_dir / "notes")
     command(mbp, "backup", backup)
     assert backup.stat().st_mode & 0o777 == 0o600
     done = await send(vps, "ada", "bob", "done after the backup")
@@ -117,6 +119,7 @@ async def test_yesterdays_backup_is_put_back_and_nothing_is_done_twice(
     await waiting(mbp, "bob", count=1)
 
     mbp.kill()
+    shutil.rmtree(mbp.home.blobs)
     command(mbp, "restore", backup, "--force")
     mbp.start()
     await mbp.ready()
@@ -129,7 +132,8 @@ async def test_yesterdays_backup_is_put_back_and_nothing_is_done_twice(
     after = await send(mbp, "bob", "ada", "from the new epoch")
     await take(vps, "ada")
     await ends(mbp, after)
-    assert command(mbp, "outbox", "verify")
+    assert command(mbp, "outbox", "verify"), "the log and its file are whole"
+    assert len(list(mbp.home.blobs.iterdir())) == 1, "the file came back with the rest"
     assert list(mbp.home.root.glob("before-restore-*/journal.db"))
 
 

@@ -27,28 +27,9 @@ from outbox.ids import AgentId, NodeId
 from outbox.journal import Journal
 from outbox.lock import HomeLock
 from outbox.records import LocalAgent
+from tests.gateway.backup.conftest import quiet
 
 VPS = NodeId("vps")
-
-
-def quiet(done: int, total: int) -> None:
-    assert 0 <= done <= total
-
-
-@pytest.fixture
-def homes(tmp_path: Path) -> Callable[[str], Home]:
-    def named(name: str) -> Home:
-        return Home(tmp_path / name, tmp_path / "run")
-
-    return named
-
-
-@pytest.fixture
-def home(homes: Callable[[str], Home]) -> Home:
-    made = homes("vps")
-    found(made, VPS, Clock(), {})
-    write_private(made.token(AgentId("bob")), b"secret\n")
-    return made
 
 
 def put_agent(home: Home, name: str) -> None:
@@ -68,11 +49,13 @@ def agents(home: Home) -> list[str]:
 
 
 def make(home: Home, target: Path, *, with_keys: bool = True) -> Manifest:
-    return make_backup(home, target, with_keys=with_keys, now_ms=5, progress=quiet)
+    return make_backup(home, target, with_keys=with_keys, with_blobs=False, now_ms=5, progress=quiet).manifest
 
 
 def put_back(home: Home, source: Path, *, force: bool = False, ask: bool = True) -> Manifest:
-    return restore(home, source, force=force, ask=ask, now_ms=9, progress=quiet)
+    return restore(
+        home, source, force=force, ask=ask, with_blobs=True, environ={}, now_ms=9, progress=quiet
+    ).manifest
 
 
 def test_a_node_comes_back_with_all_it_was(home: Home, homes: Callable[[str], Home], tmp_path: Path) -> None:
@@ -337,9 +320,11 @@ def progress(done, total):
 home = Home(Path(root), Path(root).parent / "run")
 try:
     if what == "backup":
-        make_backup(home, Path(file), with_keys=True, now_ms=5, progress=progress)
+        make_backup(home, Path(file), with_keys=True, with_blobs=True, now_ms=5, progress=progress)
     else:
-        restore(home, Path(file), force=False, ask=True, now_ms=9, progress=progress)
+        restore(
+            home, Path(file), force=False, ask=True, with_blobs=True, environ={}, now_ms=9, progress=progress
+        )
 except MeshError as error:
     print(error.code, error)
 """
@@ -413,7 +398,7 @@ def test_two_backups_to_one_file_do_not_mix(home: Home, tmp_path: Path) -> None:
             make(home, tmp_path / "b")
         refused.append(second.value.hint)
 
-    make_backup(home, tmp_path / "b", with_keys=True, now_ms=5, progress=meanwhile)
+    make_backup(home, tmp_path / "b", with_keys=True, with_blobs=True, now_ms=5, progress=meanwhile)
     assert refused
     put_back(home, tmp_path / "b", force=True)
 

@@ -4,7 +4,8 @@ import msgspec
 import pytest
 
 from gateway.backup.errors import BackupFailed
-from gateway.backup.manifest import Manifest, Member, may_hold, read_manifest
+from gateway.backup.manifest import BlobList, Manifest, Member, check_blobs, may_hold, read_manifest
+from outbox.blobref import BlobId
 
 MEMBER = Member(3, "0" * 64)
 MANIFEST = Manifest(
@@ -79,6 +80,20 @@ def test_a_backup_without_a_journal_is_none() -> None:
 
 
 def test_a_backup_of_a_later_version_says_so_whatever_else_is_in_it() -> None:
-    with pytest.raises(BackupFailed, match="version 2") as refused:
-        read_manifest(b'{"version":2,"news":true}')
+    with pytest.raises(BackupFailed, match="version 3") as refused:
+        read_manifest(b'{"version":3,"news":true}')
     assert "later" in refused.value.hint
+
+
+@pytest.mark.parametrize("name", ["../../evil", "A" * 64, "", "ab/" + "0" * 61])
+def test_a_list_names_blobs_alone(name: str) -> None:
+    good = BlobList(whole={BlobId("0" * 64): 3, BlobId("1" * 64): 4})
+    assert check_blobs(msgspec.json.encode(good)) == good
+    assert good.bytes == 7
+    with pytest.raises(BackupFailed, match="list of blobs"):
+        check_blobs(msgspec.json.encode(BlobList(whole={BlobId(name): 3})))
+
+
+def test_bytes_of_a_blob_are_never_negative() -> None:
+    with pytest.raises(BackupFailed, match="list of blobs"):
+        check_blobs(msgspec.json.encode(BlobList(whole={BlobId("0" * 64): -3})))
