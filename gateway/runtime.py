@@ -33,11 +33,6 @@ from stateroom.view import View
 
 log = structlog.get_logger(__name__)
 
-_STOP_ONE = (
-    "a copy of this home runs elsewhere, or somebody has its keys: stop all but one and start that again"
-)
-
-
 OnAnswer = Callable[[Answer], None]
 """Is called once, after the commit that the answer speaks of; it must not raise."""
 
@@ -150,8 +145,7 @@ class Runtime:
         except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError):
             log.exception("tick.failed", inputs=len(batch))
             self._rebuild()
-            self._isolate(batch)
-            return True
+            return self._isolate(batch)
         if self.storage_full:
             self.storage_full = False
             log.info("storage.back")
@@ -172,15 +166,22 @@ class Runtime:
             raise
         return effects
 
-    def _isolate(self, batch: list[Input]) -> None:
-        """A bug met one of these inputs: try them one by one, so that it harms nobody but its sender."""
+    def _isolate(self, batch: list[Input]) -> bool:
+        """A bug met one of these inputs: try them one by one, so that it harms nobody but its sender.
+
+        False when the disk was full from one of them on: those were told so.
+        """
         refused: set[NodeId] = set()
-        for item in batch:
+        for place, item in enumerate(batch):
             if _follows(item, refused):
                 self._perform(_failure(item))
                 continue
             try:
                 effects = self._decide([item])
+            except StorageFull as error:
+                self._let_go(batch[:place])
+                self._storage_full(batch[place:], error)
+                return False
             except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError):
                 log.exception("input.failed", kind=type(item).__name__)
                 self._rebuild()
@@ -190,6 +191,7 @@ class Runtime:
             else:
                 self._perform(effects)
         self._let_go(batch)
+        return True
 
     def _let_go(self, batch: Iterable[Input]) -> None:
         for item in batch:

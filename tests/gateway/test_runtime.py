@@ -1,0 +1,115 @@
+"""A tick in which several things go wrong at once: everybody is told what became of their own request."""
+
+import asyncio
+from typing import Any
+
+import msgspec
+import pytest
+
+from gateway.clock import Clock
+from gateway.courier.limits import CourierLimits
+from gateway.engine import Engine
+from gateway.engine.effects import Answer, Refused, Sent
+from gateway.engine.inputs import AddAgent, Input, Now, Send
+from gateway.engine.own_stream import OwnStream
+from gateway.engine.policy import Policy
+from gateway.runtime import Runtime
+from outbox.errors import StorageFull
+from outbox.ids import AgentId, Epoch, MeshId, NodeId
+from outbox.memory import MemoryStore
+from outbox.records import Identity
+from stateroom.view import NodeView, OwnerView, View
+
+HERE, ANN = NodeId("here"), AgentId("ann")
+WHO = Identity(MeshId("m" * 43), HERE, Epoch("000001-0123456789ab"))
+WITHIN_S = 20.0
+
+
+class Disk(MemoryStore):
+    """A journal whose disk is full from the next commit but so many on, until somebody makes room."""
+
+    room: int = 1_000
+
+    def commit(self) -> None:
+        if self.room == 0:
+            raise StorageFull("no space left", hint="free some")
+        self.room -= 1
+        super().commit()
+
+
+class Cursed(Engine):
+    """An engine with a bug that one kind of message shows."""
+
+    def apply(self, inputs: list[Input], now: Now) -> Any:
+        if any(isinstance(item, Send) and item.type == "curse" for item in inputs):
+            raise ZeroDivisionError("a bug")
+        return super().apply(inputs, now)
+
+
+class Nobody:
+    """Agents, links and the room hear nothing here."""
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *_, **__: None
+
+
+def node(disk: Disk) -> Runtime:
+    clock, own = Clock(), OwnStream(WHO.epoch)
+    view = View(
+        version=1,
+        mesh=WHO.mesh,
+        nodes={HERE: NodeView(node=HERE, public_key=bytes(32), role="seed")},
+        agents={ANN: OwnerView(agent=ANN, node=HERE, owner_epoch=1, status="active")},
+        cursors={},
+    )
+
+    def engine(view: View, now: Now) -> Engine:
+        return Cursed(
+            disk,
+            view,
+            lambda _: bytes(64),
+            clock,
+            now,
+            policy=Policy(),
+            limits=CourierLimits(),
+            desk=Nobody(),  # type: ignore[arg-type]
+            own=own,
+        )
+
+    runtime = Runtime(disk, engine, view, clock)
+    runtime.outlets = Nobody()  # type: ignore[assignment]
+    return runtime
+
+
+def message(runtime: Runtime, kind: str) -> Send:
+    return Send(req=runtime.req(), agent=ANN, to="ann", payload=msgspec.Raw(b'"x"'), type=kind)
+
+
+def code(answer: Answer) -> str:
+    return answer.code if isinstance(answer, Refused) else "ok"
+
+
+@pytest.mark.parametrize(
+    ("room", "told"),
+    [
+        (0, ["storage_full", "storage_full", "storage_full", "storage_full"]),
+        (1, ["ok", "internal", "storage_full", "storage_full"]),
+        (2, ["ok", "internal", "ok", "storage_full"]),
+        (9, ["ok", "internal", "ok", "ok"]),
+    ],
+)
+async def test_a_disk_that_fills_while_a_bug_is_looked_for(room: int, told: list[str]) -> None:
+    disk = Disk(WHO)
+    runtime = node(disk)
+    async with asyncio.TaskGroup() as tasks, asyncio.timeout(WITHIN_S):
+        running = tasks.create_task(runtime.run())
+        await runtime.ask(AddAgent(runtime.req(), ANN, b"\0" * 32))
+        disk.room = room
+        kinds = ("good", "curse", "good", "good")
+        answers = await runtime.ask_all([message(runtime, kind) for kind in kinds])
+        assert [code(answer) for answer in answers] == told
+        disk.room = 1_000
+        assert isinstance(await runtime.ask(message(runtime, "good")), Sent), "it goes on by itself"
+        assert not runtime.storage_full
+        running.cancel()
+    assert disk.head().seq == 2 * (told.count("ok") + 1), "what was told is there: each message and its ACK"
