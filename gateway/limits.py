@@ -37,6 +37,9 @@ LOG_BYTES_MAX = 10 * 1024 * 1024
 LOG_FILES_MAX = 5
 """The log file and five older ones: 60 MiB at most, days of a busy gateway."""
 
+LOG_WAITING_BYTES_MAX = 1024 * 1024
+"""Lines that a full disk refuses wait in memory: hours of a gateway that can do nothing else either."""
+
 HEARTBEAT_S = 5.0
 """Six heartbeats fit into the time after which a node counts as offline."""
 

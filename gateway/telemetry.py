@@ -1,4 +1,4 @@
-"""What the gateway writes down: structlog, to stderr for whoever watches and to a file that rotates.
+"""What the gateway writes down: structlog, to stderr for whoever watches and to a file.
 
 JSON where a program reads (the file, and a stderr that is no terminal), lines for people on a terminal.
 Secrets are cut out before anything is written: by the name of their field, and by their look anywhere.
@@ -8,13 +8,13 @@ import logging
 import re
 import sys
 from collections.abc import Callable
-from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
-from gateway.limits import LOG_BYTES_MAX, LOG_FILES_MAX
+from gateway.limits import LOG_BYTES_MAX, LOG_FILES_MAX, LOG_WAITING_BYTES_MAX
+from gateway.logfile import LogFile
 
 _REDACTED = "[redacted]"
 _SECRET_FIELD = re.compile(
@@ -71,11 +71,15 @@ def start_logging(log_file: Path | None, level: str, **fields: str) -> Callable[
     stderr.setFormatter(_formatter(for_people=sys.stderr.isatty()))
     handlers: list[logging.Handler] = [stderr]
     if log_file is not None:
-        rotating = RotatingFileHandler(
-            log_file, maxBytes=LOG_BYTES_MAX, backupCount=LOG_FILES_MAX, encoding="utf-8", delay=True
+        written = LogFile(
+            log_file,
+            bytes_max=LOG_BYTES_MAX,
+            files_max=LOG_FILES_MAX,
+            waiting_bytes_max=LOG_WAITING_BYTES_MAX,
+            beside=stderr,
         )
-        rotating.setFormatter(_formatter(for_people=False))
-        handlers.append(rotating)
+        written.setFormatter(_formatter(for_people=False))
+        handlers.append(written)
     for handler in handlers:
         root.addHandler(handler)
     root.setLevel(level.upper())

@@ -1,6 +1,5 @@
 """One node's stream to test with: records with sensible values, batches that follow on, a real key."""
 
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -137,19 +136,3 @@ def store(request: pytest.FixtureRequest, world: World) -> Store:
         return MemoryStore(world.identity)
     make: Callable[[], Journal] = request.getfixturevalue("open_journal")
     return make()
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """Sixteen MiB of memory as a file system; where nobody may mount, there is no such test."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", str(place)]
-    try:
-        done = subprocess.run(mount, capture_output=True, timeout=10, check=False)
-    except FileNotFoundError:
-        pytest.skip("there is no mount")
-    if done.returncode:
-        pytest.skip("mounting needs root")
-    yield place
-    subprocess.run(["umount", "-l", str(place)], check=True, timeout=10)
