@@ -8,10 +8,10 @@ import asyncio
 from asyncio import Handle, TimerHandle
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator
-from contextvars import Context, copy_context
+from contextvars import Context
 from typing import Any, TypeVar, TypeVarTuple
 
-from gateway.harness.sim.timeline import Stepped, Timeline
+from gateway.harness.sim.timeline import SimHandle, Stepped, Timeline
 
 _T = TypeVar("_T")
 _Ts = TypeVarTuple("_Ts")
@@ -39,40 +39,6 @@ class SimTask(asyncio.Task[_T]):
         return self._number
 
 
-class SimHandle(TimerHandle):
-    """A handle, with a time or without, that does not ask its loop what asyncio asks for each of them."""
-
-    __slots__ = ()
-
-    def __init__(
-        self,
-        callback: Callable[..., object],
-        args: tuple[Any, ...],
-        loop: "SimLoop",
-        context: Context | None = None,
-        *,
-        timed: bool = False,
-    ) -> None:
-        # As TimerHandle.__init__, of a loop that is never in debug mode.
-        self._context = context if context is not None else copy_context()
-        self._loop = loop
-        self._callback = callback
-        self._args = args
-        self._cancelled = False
-        self._repr = None
-        self._source_traceback = None
-        self._scheduled = timed
-
-    def cancel(self) -> None:
-        """It is skipped when its time comes."""
-        self._cancelled = True
-
-    @property
-    def timed(self) -> bool:
-        """Whether it waits for its time."""
-        return self._scheduled
-
-
 def make_loop(timeline: Timeline, on_error: Callable[[str, BaseException | None], None]) -> "SimLoop":
     """A loop for a new process."""
     return SimLoop(timeline, on_error)  # type: ignore[abstract]  # files, sockets and threads do not exist here
@@ -91,7 +57,8 @@ class SimLoop(Stepped):
         self._on_error = on_error
         self.backlog = deque()
         self._tasks: dict[int, SimTask[Any]] = {}
-        self._limbo: deque[Handle] = deque()
+        self._limbo: deque[SimHandle] = deque()
+        self._soon = timeline.soon
 
     # --- what the world does to it
 
@@ -123,14 +90,15 @@ class SimLoop(Stepped):
 
     def _wind_up(self) -> None:
         self.dead = True
+        self._soon = self._limbo.append
         self._limbo.extend(self.timeline.take(self))
         for _ in range(_LIMBO_ROUNDS):
             for task in list(self._tasks.values()):
                 task.cancel()
             while self._limbo:
                 handle = self._limbo.popleft()
-                if not (handle.cancelled() or (isinstance(handle, SimHandle) and handle.timed)):
-                    self.timeline.run(self, handle)
+                if not (handle.cancelled() or handle.timed):
+                    self.timeline.run(handle)
             if not self._tasks:
                 return
         raise AssertionError(f"a task does not end: {next(iter(self._tasks.values()))}")
@@ -146,10 +114,7 @@ class SimLoop(Stepped):
     ) -> Handle:
         """Run it next."""
         handle = SimHandle(callback, args, self, context)
-        if self.dead:
-            self._limbo.append(handle)
-        else:
-            self.timeline.soon(self, handle)
+        self._soon(handle)
         return handle
 
     def call_later(
@@ -164,7 +129,7 @@ class SimLoop(Stepped):
         """Run it then; the dead wait for ever."""
         handle = SimHandle(callback, args, self, context, timed=True)
         if not self.dead:
-            self.timeline.at(round(when * 1e6), self, handle)
+            self.timeline.at(round(when * 1e6), handle)
         return handle
 
     def create_future(self) -> asyncio.Future[Any]:

@@ -239,8 +239,10 @@ class SimMesh:
 
     def _heard(self, end: WireEnd, message: bytes) -> None:
         """By answers to pings nodes measure the clocks of others: the judge has to know how exactly."""
+        if b'"t":"pong"' not in message[:TAG_WITHIN] or self.twins.speaks(end):
+            return
         name, peer = NodeId(end.owner.name), NodeId(end.other.owner.name)
-        if b'"t":"pong"' not in message[:TAG_WITHIN] or self.twins.speaks(end) or peer not in self.homes:
+        if peer not in self.homes:
             return
         frame = decode(message, end.wire.version)
         if isinstance(frame, Pong) and name in self.homes:
@@ -269,7 +271,8 @@ class SimMesh:
         """Watches ``gateway.crashpoint`` for all processes."""
         loop = asyncio.get_running_loop()
         assert isinstance(loop, SimLoop)
-        loop.passes(point)
+        if loop.fatal is not None:
+            loop.passes(point)
 
     def hear(self, _logger: object, _method: str, event: structlog.typing.EventDict) -> str:
         """A processor for structlog: what the program itself calls a failure is one."""

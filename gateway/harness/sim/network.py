@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from gateway.harness.sim.dice import Dice
-from gateway.harness.sim.loop import SimHandle, SimLoop
-from gateway.harness.sim.timeline import Timeline
+from gateway.harness.sim.loop import SimLoop
+from gateway.harness.sim.timeline import SimHandle, Timeline
 from gateway.harness.sim.wire import Party, Wire, WireEnd
 
 _DIAL_TIMEOUT_US = 10_000_000
@@ -149,7 +149,7 @@ class Network:
         return travel_us + (size * 1_000_000 // weather.bytes_per_s if weather.bytes_per_s else 0)
 
     def _run_in(self, loop: SimLoop, when_us: int, action: Callable[[], None]) -> None:
-        self.timeline.at(when_us, loop, SimHandle(action, (), loop))
+        self.timeline.at(when_us, SimHandle(action, (), loop))
 
     async def _pause(self, loop: SimLoop, us: int) -> None:
         woken: Future[None] = loop.create_future()

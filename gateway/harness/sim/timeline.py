@@ -5,10 +5,54 @@ same questions always get the same answers.
 """
 
 from abc import abstractmethod
-from asyncio import AbstractEventLoop, Handle
+from asyncio import AbstractEventLoop, TimerHandle
 from asyncio.events import _set_running_loop
 from collections import deque
+from collections.abc import Callable
+from contextvars import Context, copy_context
 from heapq import heapify, heappop, heappush
+from itertools import count
+from typing import Any
+
+
+class SimHandle(TimerHandle):
+    """A callback that waits, with a time or without; a million of them are made in a world."""
+
+    __slots__ = ("loop",)
+
+    def __init__(
+        self,
+        callback: Callable[..., object],
+        args: tuple[Any, ...],
+        loop: "Stepped",
+        context: Context | None = None,
+        *,
+        timed: bool = False,
+    ) -> None:
+        # In place of TimerHandle.__init__: what this leaves out is for loops in debug mode.
+        self.loop = loop
+        self._context = context if context is not None else copy_context()
+        self._callback = callback
+        self._args = args
+        self._cancelled = False
+        self._scheduled = timed
+
+    def cancel(self) -> None:
+        """It is skipped when its time comes."""
+        self._cancelled = True
+
+    @property
+    def timed(self) -> bool:
+        """Whether it waits for its time."""
+        return self._scheduled
+
+    def run(self) -> None:
+        """Call it; what nobody catches goes to the loop."""
+        try:
+            self._context.run(self._callback, *self._args)
+        except BaseException as error:  # noqa: BLE001 - as every event loop; a death is one, too
+            what = f"exception in callback {self._callback!r}"
+            self.loop.call_exception_handler({"message": what, "exception": error})
 
 
 class Stepped(AbstractEventLoop):
@@ -17,7 +61,7 @@ class Stepped(AbstractEventLoop):
     dead = False
     busy_until_us = 0
     """Nothing runs before: the process is stopped, or waits for the disk."""
-    backlog: deque[Handle]
+    backlog: deque[SimHandle]
     """What should have run meanwhile, in order."""
     steps_left: int | None = None
     """The process is killed after so many more callbacks."""
@@ -36,28 +80,22 @@ class Timeline:
         self.now_us = 0
         self.steps = 0
         """Callbacks that have run."""
-        self._ready: deque[tuple[Stepped, Handle]] = deque()
-        self._later: list[tuple[int, int, Stepped, Handle | None]] = []
-        self._serial = 0
+        self.serial: Callable[[], int] = count(1).__next__
+        """The next number: what is made later has a higher one."""
+        self._ready: deque[SimHandle] = deque()
+        self.soon: Callable[[SimHandle], None] = self._ready.append
+        """Run it at this very moment, after what is ready already."""
+        self._later: list[tuple[int, int, Stepped, SimHandle | None]] = []
         self._running: Stepped | None = None
 
-    def serial(self) -> int:
-        """The next number: what is made later has a higher one."""
-        self._serial += 1
-        return self._serial
-
-    def soon(self, loop: Stepped, handle: Handle) -> None:
-        """Run it at this very moment, after what is ready already."""
-        self._ready.append((loop, handle))
-
-    def at(self, when_us: int, loop: Stepped, handle: Handle) -> None:
+    def at(self, when_us: int, handle: SimHandle) -> None:
         """Run it then."""
-        heappush(self._later, (max(when_us, self.now_us), self.serial(), loop, handle))
+        heappush(self._later, (max(when_us, self.now_us), self.serial(), handle.loop, handle))
 
-    def take(self, loop: Stepped) -> list[Handle]:
+    def take(self, loop: Stepped) -> list[SimHandle]:
         """Take back everything that one loop has waiting, in order."""
-        mine = [handle for other, handle in self._ready if other is loop]
-        others = [item for item in self._ready if item[0] is not loop]
+        mine = [handle for handle in self._ready if handle.loop is loop]
+        others = [handle for handle in self._ready if handle.loop is not loop]
         self._ready.clear()
         self._ready.extend(others)
         mine += loop.backlog
@@ -76,14 +114,15 @@ class Timeline:
                 if not ready:
                     self._pass()
                     continue
-                loop, handle = ready.popleft()
+                handle = ready.popleft()
+                loop = handle.loop
                 if loop.dead or handle._cancelled:  # noqa: SLF001 - as every event loop; a million times a world
                     continue
                 if loop.backlog or loop.busy_until_us > self.now_us:
                     self._hold(loop, handle)
                     continue
                 self.steps += 1
-                self.run(loop, handle)
+                self.run(handle)
                 if loop.doomed or loop.steps_left is not None:
                     loop.stepped()
             self.now_us = max(self.now_us, end_us)
@@ -101,20 +140,20 @@ class Timeline:
         if handle is None:
             self._wake(loop)
         elif not handle.cancelled():
-            self._ready.append((loop, handle))
+            self._ready.append(handle)
 
-    def _hold(self, loop: Stepped, handle: Handle) -> None:
+    def _hold(self, loop: Stepped, handle: SimHandle) -> None:
         """Its loop stands still: the callback waits in the backlog."""
         if not loop.backlog:
             self._wake_later(loop)
         loop.backlog.append(handle)
 
-    def run(self, loop: Stepped, handle: Handle) -> None:
+    def run(self, handle: SimHandle) -> None:
         """Run one callback as its event loop would."""
-        if loop is not self._running:
-            _set_running_loop(loop)
-            self._running = loop
-        handle._run()  # noqa: SLF001 - what every event loop does with its handles
+        if handle.loop is not self._running:
+            _set_running_loop(handle.loop)
+            self._running = handle.loop
+        handle.run()
 
     def _wake_later(self, loop: Stepped) -> None:
         heappush(self._later, (loop.busy_until_us, self.serial(), loop, None))
@@ -123,9 +162,9 @@ class Timeline:
         if loop.busy_until_us > self.now_us:
             self._wake_later(loop)  # it was stopped again
         else:
-            self._ready.extendleft((loop, handle) for handle in reversed(loop.backlog))
+            self._ready.extendleft(reversed(loop.backlog))
             loop.backlog.clear()
 
 
-def _order(item: tuple[int, int, Stepped, Handle | None]) -> tuple[int, int]:
+def _order(item: tuple[int, int, Stepped, SimHandle | None]) -> tuple[int, int]:
     return item[:2]

@@ -63,7 +63,7 @@ class Twins:
 
     def speaks(self, end: WireEnd) -> bool:
         """Whether a copy is at this end of a connection."""
-        return any(end.owner is twin.gateway for twin in self.of.values())
+        return bool(self.of) and any(end.owner is twin.gateway for twin in self.of.values())
 
 
 def found_a_copy(error: BaseException | None) -> bool:

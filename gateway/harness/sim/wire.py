@@ -53,7 +53,8 @@ class Wire:
         self.network = network
         self.number = number
         self.channel = channel
-        self.ends = (WireEnd(self, caller), WireEnd(self, listener))
+        self.ends = near, far = WireEnd(self, caller), WireEnd(self, listener)
+        near.other, far.other = far, near
         self.names = (caller.name, listener.name)
         self.version = VERSION
         """Of the frames that are spoken, on a link."""
@@ -65,6 +66,8 @@ class WireEnd:
     def __init__(self, wire: Wire, owner: Party) -> None:
         self.wire = wire
         self.owner = owner
+        self.other: WireEnd
+        """The far end."""
         self.last_due_us = 0
         self._inbox: deque[bytes] = deque()
         self._under_way = 0
@@ -72,12 +75,6 @@ class WireEnd:
         self._lost = False
         self._stirred: asyncio.Future[None] | None = None
         self._drained: asyncio.Future[None] | None = None
-
-    @property
-    def other(self) -> "WireEnd":
-        """The far end."""
-        near, far = self.wire.ends
-        return far if self is near else near
 
     # --- as a ``ClientConnection``
 

@@ -176,8 +176,10 @@ class Witness:
 
     def tap(self, end: WireEnd, message: bytes) -> None:
         """A frame leaves: whatever it says must be on disk."""
+        if end.wire.channel != PIPE_ROOM or _watched(message, 0, TAG_WITHIN) is None:
+            return
         node, peer = end.owner.name, end.other.owner.name
-        if end.wire.channel != PIPE_ROOM or node in self._liars or _watched(message, 0, TAG_WITHIN) is None:
+        if node in self._liars:
             return
         frame = decode(message, end.wire.version)
         match frame:
