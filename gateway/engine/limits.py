@@ -46,6 +46,10 @@ ERROR_CHARS_MAX = 500
 EXPIRES_IN_MS_MAX = 366 * 24 * 3600 * 1000
 """The longest life that a sender may ask for: no state without a maximum time."""
 
+CLOCK_ROUNDING_MS = 2
+"""By which two measurements of one clock may differ without meaning: both clocks and half the round trip are
+cut to whole milliseconds."""
+
 RETAIN_BATCHES_MAX = 500
 RETAIN_ENTRIES_MAX = 2_000
 """Forgotten in one tick: some tens of milliseconds, as long as a busy commit."""

@@ -9,6 +9,7 @@ that goes takes what it advertised with it, so nobody waits for a head that cann
 from collections.abc import Iterable
 
 from gateway.engine.inputs import ClockMeasured, LinkUp, StreamHead
+from gateway.engine.limits import CLOCK_ROUNDING_MS
 from outbox.chain import Head
 from outbox.ids import NodeId, epoch_ordinal
 
@@ -80,7 +81,7 @@ class Peers:
 
 def contradict(one: ClockMeasured, other: ClockMeasured) -> bool:
     """Whether two measurements of a clock cannot both be right: it was set between them."""
-    return abs(one.offset_ms - other.offset_ms) > one.within_ms + other.within_ms
+    return abs(one.offset_ms - other.offset_ms) > one.within_ms + other.within_ms + CLOCK_ROUNDING_MS
 
 
 def reached(cursor: Head | None, head: StreamHead) -> bool:

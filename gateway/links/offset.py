@@ -1,10 +1,12 @@
 """How far a peer's clock is ahead of ours. Each answer to a ping measures it; most say nothing new.
 
-A measurement is wrong by half of its round trip at most. Another one is news when the two cannot both be
-right, as after a clock was set, or when it is twice as exact. All others would only make idle gateways tick.
+A measurement is wrong by half of its round trip at most, and by what milliseconds cut off. Another one is
+news when the two cannot both be right, as after a clock was set, or when it is twice as exact. All others
+would only make idle gateways tick.
 """
 
 from gateway.engine.inputs import ClockMeasured
+from gateway.engine.limits import CLOCK_ROUNDING_MS
 from gateway.engine.peers import contradict
 from gateway.wire.frames import Pong
 from outbox.ids import NodeId
@@ -32,4 +34,5 @@ class Offset:
 
 
 def _is_news(now: ClockMeasured, told: ClockMeasured) -> bool:
-    return contradict(now, told) or now.within_ms * 2 <= told.within_ms
+    twice_as_exact = (now.within_ms + CLOCK_ROUNDING_MS) * 2 <= told.within_ms + CLOCK_ROUNDING_MS
+    return contradict(now, told) or twice_as_exact

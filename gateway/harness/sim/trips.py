@@ -7,10 +7,8 @@ connection counts anew; on one connection an answer is gone by when it is the fi
 from bisect import bisect_left
 from typing import NamedTuple
 
+from gateway.engine.limits import CLOCK_ROUNDING_MS
 from outbox.ids import NodeId
-
-ROUNDING_MS = 2
-"""Both clocks and the half are cut to whole milliseconds."""
 
 
 class _Trip(NamedTuple):
@@ -29,11 +27,15 @@ class Trips:
         """The answer to a ping came over a connection at this moment, so long after the ping."""
         trips = self._trips.setdefault((reader, peer), [])
         half_ms = trip_ms // 2
-        if not trips or trips[-1].wire != wire or half_ms * 2 <= trips[-1].half_ms:
+        if not trips or trips[-1].wire != wire or _twice_as_exact(half_ms, trips[-1].half_ms):
             trips.append(_Trip(at_ms, half_ms, wire))
 
     def within_ms(self, reader: NodeId, peer: NodeId, at_ms: int) -> int:
         """By how much a reader could be wrong about a peer's clock at a moment; 0 before any answer."""
         trips = self._trips.get((reader, peer), [])
         before = bisect_left(trips, at_ms, key=lambda trip: trip.heard_at_ms)
-        return trips[before - 1].half_ms + ROUNDING_MS if before else 0
+        return trips[before - 1].half_ms + CLOCK_ROUNDING_MS if before else 0
+
+
+def _twice_as_exact(half_ms: int, before_ms: int) -> bool:
+    return (half_ms + CLOCK_ROUNDING_MS) * 2 <= before_ms + CLOCK_ROUNDING_MS

@@ -28,10 +28,11 @@ def test_the_first_answer_is_news() -> None:
     ("ahead_ms", "trip_ms", "news"),
     [
         (5_010, 20, False),  # both may be right
-        (5_021, 20, True),  # the clock was set
-        (4_979, 20, True),
-        (5_000, 12, False),
-        (5_000, 10, True),  # twice as exact
+        (5_022, 20, False),  # so may these: milliseconds are cut off
+        (5_023, 20, True),  # the clock was set
+        (4_977, 20, True),
+        (5_000, 10, False),
+        (5_000, 8, True),  # twice as exact
         (5_400, 800, False),  # a slow answer says little
     ],
 )
@@ -42,6 +43,24 @@ def test_what_contradicts_or_is_more_exact_is_told(ahead_ms: int, trip_ms: int, 
     assert (told is not None) is news
     assert offset.ms == ahead_ms
     assert offset.told == (told or ClockMeasured(B, 5_000, 10))
+
+
+@given(
+    st.integers(-(10**6), 10**6),
+    st.floats(0, 1),
+    st.lists(st.tuples(st.floats(0.01, 3), st.floats(0, 1), st.floats(0, 1)), min_size=2, max_size=30),
+)
+def test_two_steady_clocks_on_a_fast_line_have_no_news(
+    ahead_ms: int, apart: float, trips: list[tuple[float, float, float]]
+) -> None:
+    """An idle gateway is not woken by each answer to a ping: what whole milliseconds cut off is no news."""
+    offset, news = Offset(B), 0
+    for number, (trip_ms, there, begins) in enumerate(trips):
+        at_ms = number * 10_000 + begins
+        answered_ms = int(at_ms + trip_ms * there + ahead_ms + apart)
+        done_ms = int(at_ms + trip_ms)
+        news += offset.measure(Pong(int(at_ms), answered_ms), done_ms, done_ms) is not None
+    assert news == 1
 
 
 @given(
