@@ -88,6 +88,7 @@ def event_id_ms(event: EventId) -> int:
     return int(event[4:16], 16)
 
 
+@lru_cache(NAMES_REMEMBERED)
 def epoch(text: str) -> Epoch:
     """Check the text form of an epoch. Raises InvalidId."""
     if not _EPOCH.fullmatch(text):
@@ -100,6 +101,7 @@ def make_epoch(ordinal: int, entropy: bytes) -> Epoch:
     return Epoch(f"{ordinal:06d}-{entropy[:6].hex()}")
 
 
+@lru_cache(NAMES_REMEMBERED)
 def epoch_ordinal(name: Epoch) -> int:
     """The ordinal by which epochs of one outbox compare."""
     return int(name[:6])

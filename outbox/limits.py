@@ -84,7 +84,7 @@ TIMES_REMEMBERED = 4096
 """Times kept in both forms: all events of a batch carry the same few."""
 
 NAMES_REMEMBERED = 1024
-"""Names that were found to be well-formed: an event carries four, and a mesh has some hundred."""
+"""Names and epochs that were found to be well-formed: an event carries four, and a mesh has some hundred."""
 
 EVENTS_REMEMBERED = 4096
 """Event ids that were found to be well-formed, and their stored form: answers name the same few again."""

@@ -76,8 +76,13 @@ class Index:
             return None
         changed: dict[SlotKey, None] = {}
         for link in chain:
-            if self._keep(link):
-                self._settle((link.map, link.key), changed)
+            name = (link.map, link.key)
+            slot = self._slots.get(name)
+            if slot is not None and slot.goes_on(link) and self._holds(link):
+                slot.go_on(link)
+                changed[name] = None
+            elif self._keep(link):
+                self._settle(name, changed)
         self._count_reject(record)
         return self._changed(changed)
 
@@ -212,8 +217,7 @@ class Index:
         pending = [name]
         while pending:
             name = pending.pop()
-            slot = self._slots.get(name)
-            if slot is None:
+            if (slot := self._slots.get(name)) is None:
                 continue
             before = slot.best
             self._choose(name, slot)

@@ -7,6 +7,8 @@ from stateroom.ownership import Ownership, agent_body
 from stateroom.records import Record
 
 SlotKey = tuple[RoomMap, str]
+_OWN_WORDS = frozenset({RoomMap.NODES, RoomMap.CURSORS})
+"""What a node says of itself; it decides about nothing else."""
 
 
 class Slot:
@@ -20,6 +22,18 @@ class Slot:
         self.best: Record | None = None
         self.ownership: Ownership | None = None
         """For agents: how ``best`` came to count."""
+
+    def goes_on(self, record: Record) -> bool:
+        """Whether a record says more of what only its signer can say, and the last word is all there is."""
+        last = self.best
+        if last is None or len(self.candidates) > 1 or record.map not in _OWN_WORDS:
+            return False
+        return record.signer == last.signer and record.rank > last.rank
+
+    def go_on(self, record: Record) -> None:
+        """Its signature holds: it counts in place of the last one, as choosing between the two would have."""
+        self.candidates = {record.text: record}
+        self.best = record
 
 
 def dominated(valid: Sequence[Record]) -> list[Record]:

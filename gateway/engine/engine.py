@@ -134,9 +134,18 @@ class Engine:
         Raises WorldError branches from the store. Whatever is wrong with an input becomes its Refused.
         """
         machine_ms, now = now.wall_ms, self._clock.read(now)
-        tick = Tick(now, self._store, self._view, self._identity, self._policy, self._entropy, self._peers)
-        tick.machine_ms = machine_ms
-        tick.absences, tick.pace = self._absences, self._pace
+        tick = Tick(
+            now,
+            self._store,
+            self._view,
+            self._identity,
+            self._policy,
+            self._entropy,
+            self._peers,
+            machine_ms,
+            self._pace,
+            self._absences,
+        )
         self._begin_epoch(tick)
         self._judge_held(tick)
         for item in inputs:

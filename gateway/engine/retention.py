@@ -22,7 +22,7 @@ from outbox.envelope import EVERYONE, Event, Signal, encode_payload
 from outbox.ids import Epoch, NodeId, Seq, epoch_ordinal, event_id_ms
 from outbox.kinds import Kind
 from outbox.limits import QUARANTINED_KEPT
-from outbox.records import Batch, Reader
+from outbox.records import Batch, OutboxSize, Reader
 
 DEAD_READER = "dead_reader"
 RETENTION_FLOOR = "retention_floor"
@@ -53,8 +53,7 @@ def _retain(tick: Tick, rule: Retention, readers: list[Reader]) -> bool:
     shown = tick.store.shown()
     read = [(epoch_ordinal(row.epoch), row.seq) for row in readers]
     bound = min([(epoch_ordinal(shown.epoch), shown.seq), *read])
-    batches = tick.store.oldest_batches(RETAIN_BATCHES_MAX)
-    chosen = _within(_forgettable(tick, rule, batches), bound)
+    chosen = _within(_forgettable(tick, rule), bound)
     more = len(chosen) == RETAIN_BATCHES_MAX or _entries(chosen) >= RETAIN_ENTRIES_MAX
     chosen = _not_owed(tick, chosen)
     if chosen:
@@ -66,9 +65,16 @@ def _retain(tick: Tick, rule: Retention, readers: list[Reader]) -> bool:
 # --- what is old, or too much
 
 
-def _forgettable(tick: Tick, rule: Retention, batches: Iterable[Batch]) -> list[Batch]:
-    """The oldest batches that are too old, or above what is kept."""
-    size, before_ms = tick.store.size(), tick.now.wall_ms - rule.age_ms
+def _forgettable(tick: Tick, rule: Retention) -> list[Batch]:
+    """The oldest batches that are too old, or above what is kept: mostly not even the first one is."""
+    size = tick.store.size()
+    if not _chosen(tick, rule, size, tick.store.oldest_batches(1)):
+        return []
+    return _chosen(tick, rule, size, tick.store.oldest_batches(RETAIN_BATCHES_MAX))
+
+
+def _chosen(tick: Tick, rule: Retention, size: OutboxSize, batches: Iterable[Batch]) -> list[Batch]:
+    before_ms = tick.now.wall_ms - rule.age_ms
     entries, weight, chosen = size.entries, size.bytes, list[Batch]()
     for batch in batches:
         too_much = entries > rule.entries_max or weight > rule.bytes_max

@@ -85,7 +85,12 @@ FRAMES = (
         "writer",
         "whole batches up to a checkpoint; a body of `null` is there as its SHA-256; `before` is a hash",
     ),
-    FrameRule("seen", "node, epoch, seq", "reader", "your outbox is durably handled up to here; no ACK"),
+    FrameRule(
+        "seen",
+        "node, epoch, seq",
+        "reader",
+        "your outbox is durably handled up to here; no ACK, and said once a second at most",
+    ),
     FrameRule("credit", "bytes", "reader", "so many more bytes of payload may come"),
     FrameRule(
         "blob_want",
@@ -179,10 +184,12 @@ def _cut(message: bytes) -> tuple[memoryview, memoryview]:
 
 def _check_ids(header: Header) -> None:
     """Raises InvalidId for a name that breaks its rule."""
-    match header:
-        case Hello():
-            node_id(header.node)
-            _check_mesh(header.mesh)
+    match header:  # what comes most often stands first
+        case EntriesHeader():
+            _check_place(header.node, header.epoch)
+            _check_mesh(header.checkpoint.mesh)
+        case Ping() | Pong() | Credit() | BlobWant() | BlobHeader() | BlobNone() | Bye():
+            pass
         case Have():
             for stock in header.streams:
                 _check_place(stock.node, stock.epoch)
@@ -192,11 +199,9 @@ def _check_ids(header: Header) -> None:
                 raise InvalidId("epoch", "null")
         case Want() | Seen() | Floor():
             _check_place(header.node, header.epoch)
-        case EntriesHeader():
-            _check_place(header.node, header.epoch)
-            _check_mesh(header.checkpoint.mesh)
-        case Credit() | BlobWant() | BlobHeader() | BlobNone() | Ping() | Pong() | Bye():
-            pass
+        case Hello():
+            node_id(header.node)
+            _check_mesh(header.mesh)
         case _:
             assert_never(header)
 
