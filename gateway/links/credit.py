@@ -75,9 +75,10 @@ class Grants:
             raise CreditOverrun(f"{size} bytes came without credit")
         self._left -= size
 
-    def handled(self, size: int) -> None:
-        """So much of what came needs no memory any more."""
+    def handled(self, size: int) -> bool:
+        """So much of what came needs no memory any more; whether a grant is due."""
         self._free += size
+        return self._free >= GRANT_AT_BYTES
 
     def due(self) -> int:
         """What to grant now; 0 while it is not worth a frame."""

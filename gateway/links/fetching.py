@@ -50,7 +50,8 @@ class Fetcher:
 
     def stir(self) -> None:
         """A link is up, is gone, or has more to offer."""
-        self._stirred.set()
+        if self._plan:
+            self._stirred.set()
 
     async def run(self) -> None:
         """Until cancelled."""

@@ -44,6 +44,10 @@ ASKS_KEPT = OFFERS_MAX
 HAVE_EVERY_S = 1.0
 """The growth of streams that a peer does not read here is told at most this often."""
 
+SEEN_EVERY_MS = 1_000
+"""How far a peer's outbox was handled is said at most this often: nobody waits for it, and said for each page
+it was one of five frames."""
+
 LINK_STARTS_WITHIN_S = 15.0
 """A peer that opened a link and says nothing is let go."""
 

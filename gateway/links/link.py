@@ -9,14 +9,7 @@ import asyncio
 import structlog
 
 from gateway.crashpoint import CrashPoint, crashpoint
-from gateway.engine.inputs import (
-    FloorRead,
-    LinkDown,
-    LinkUp,
-    PageRead,
-    StreamHead,
-    StreamKnown,
-)
+from gateway.engine.inputs import FloorRead, LinkDown, LinkUp, PageRead, StreamHead, StreamKnown
 from gateway.limits import PING_EVERY_S
 from gateway.links.asking import Asking
 from gateway.links.bloblane import BlobLane
@@ -28,6 +21,7 @@ from gateway.links.limits import HAVE_EVERY_S, LINK_STARTS_WITHIN_S
 from gateway.links.local import Local
 from gateway.links.offset import Offset
 from gateway.links.outgoing import Outgoing
+from gateway.links.progress import Progress
 from gateway.links.serving import Serving
 from gateway.links.shelf import Shelf
 from gateway.links.socket import Socket
@@ -84,6 +78,7 @@ class Link:
         self._allowance = Allowance()
         self._grants = Grants()
         self._outgoing = Outgoing()
+        self._progress = Progress(peer)
         self._stirred = asyncio.Event()
         self.blobs = BlobLane(local, peer, self._serving, self._stirred)
         self._asking = Asking()
@@ -138,13 +133,14 @@ class Link:
 
     def handled(self, head: Head) -> None:
         """The peer's own outbox was committed here up to this head."""
-        self._outgoing.seen = Seen(self.peer, head.epoch, head.seq)
-        self._stirred.set()
+        crashpoint(CrashPoint.LINK_AFTER_COMMIT)
+        if self._progress.handled(head, self._local.clock.mono_ms()):
+            self._stirred.set()
 
     def page_done(self, size: int) -> None:
         """A page that came over this link needs no memory any more."""
-        self._grants.handled(size)
-        self._stirred.set()
+        if self._grants.handled(size):
+            self._stirred.set()
 
     def remind(self) -> None:
         """The engine was built anew: say again what the peer has advertised, and what its clock shows."""
@@ -171,7 +167,7 @@ class Link:
             raise LinkEnded(f"{self.peer} opened a link and says nothing") from None
         self.version = agreed_version(hello, self.peer, who.mesh)
         if self.version == 1:
-            self._allowance = Window()
+            self._allowance, self._progress.every_ms = Window(), 0
         vouched = self._shelf.vouch(self.peer) if self.version > 1 else []
         self._outgoing.have(self._shelf.stocks(copies=self.version > 1) + vouched)
 
@@ -273,6 +269,9 @@ class Link:
                 await self._send(Credit(due))
             for frame in (*self._outgoing.take(), *self.blobs.take_wants()):
                 await self._send(frame)
+            if (seen := self._progress.take(self._local.clock.mono_ms())) is not None:
+                await self._send(seen)
+                crashpoint(CrashPoint.LINK_AFTER_SEEN)
             served = await self._serve()
             if (piece := self.blobs.take_piece()) is not None:
                 await self._send(piece)
@@ -334,11 +333,7 @@ class Link:
         self._stirred.set()
 
     async def _send(self, frame: Frame) -> None:
-        if isinstance(frame, Seen):
-            crashpoint(CrashPoint.LINK_AFTER_COMMIT)
         await self._socket.send(encode(frame, self.version))
-        if isinstance(frame, Seen):
-            crashpoint(CrashPoint.LINK_AFTER_SEEN)
 
     async def _say_bye(self, error: MeshError) -> None:
         log.warning("link.ended", peer=self.peer, code=error.code, why=str(error), hint=error.hint)

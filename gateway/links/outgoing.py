@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Iterable, Iterator
 
-from gateway.wire.frames import Frame, Have, Ping, Pong, Seen, Stock, Want
+from gateway.wire.frames import Frame, Have, Ping, Pong, Stock, Want
 from gateway.wire.limits import HAVE_STREAMS_MAX
 from outbox.ids import NodeId
 
@@ -14,7 +14,6 @@ class Outgoing:
     def __init__(self) -> None:
         self.pong: Pong | None = None
         self.ping: Ping | None = None
-        self.seen: Seen | None = None
         self._wants: dict[NodeId, Want] = {}
         self._stocks: list[Stock] | None = None
         self._grown: dict[NodeId, None] = {}
@@ -43,17 +42,19 @@ class Outgoing:
 
     def take(self) -> list[Frame]:
         """Everything that waits, in the order in which it should leave."""
-        frames: list[Frame | None] = [self.pong, self.ping, *_haves(self._stocks)]
-        frames += [*self._wants.values(), self.seen]
-        self.pong = self.ping = self.seen = self._stocks = None
-        self._wants = {}
-        return [frame for frame in frames if frame is not None]
+        frames: list[Frame] = [frame for frame in (self.pong, self.ping) if frame is not None]
+        self.pong = self.ping = None
+        if self._stocks is not None:
+            frames += _haves(self._stocks)
+            self._stocks = None
+        if self._wants:
+            frames += self._wants.values()
+            self._wants = {}
+        return frames
 
 
-def _haves(stocks: Iterable[Stock] | None) -> Iterator[Have]:
-    """As many frames as the list takes; none for None."""
-    if stocks is None:
-        return
+def _haves(stocks: Iterable[Stock]) -> Iterator[Have]:
+    """As many frames as the list takes: one at least."""
     rest = list(stocks)
     while True:
         part, rest = rest[:HAVE_STREAMS_MAX], rest[HAVE_STREAMS_MAX:]

@@ -199,7 +199,7 @@ class Registry:
         link = self._links.get(moved.node)
         if link is not None:
             link.handled(moved.head)
-        self._decide()
+        self._do(self._sources.decide(self._clock.mono_ms()))
 
     def stream_broken(self, broken: StreamBroken) -> None:
         """A page was not taken. Who is to blame is not read from; what our disk refused comes again."""

@@ -8,14 +8,19 @@ from outbox.ids import NodeId, Seq
 
 
 def known_of_us(local: Local, frame: Have) -> Checkpoint | None:
-    """The checkpoint of our own outbox in a list of streams, verified; None when there is none.
+    """The checkpoint of our own outbox in a list of streams, verified; None when there is none that is news.
 
     Raises BadCheckpoint for one that our key has not signed.
     """
-    who = local.identity
+    who, head = local.identity, local.runtime.feed.head
     verify, known = local.key_of(who.node), None
     for stock in frame.streams:
-        if stock.node == who.node and stock.signature is not None and verify is not None:
+        if (
+            stock.node == who.node
+            and stock.signature is not None
+            and verify is not None
+            and stock.head != head
+        ):
             known = Checkpoint(who.mesh, who.node, stock.epoch, Seq(stock.last), stock.hash, stock.signature)
             check_signature(known, who.mesh, who.node, verify)
     return known

@@ -41,7 +41,7 @@ PASSINGS = {
     CrashPoint.ENGINE_AFTER_EFFECTS: 25,
     CrashPoint.LINK_BEFORE_SUBMIT: 6,
     CrashPoint.LINK_AFTER_COMMIT: 6,
-    CrashPoint.LINK_AFTER_SEEN: 6,
+    CrashPoint.LINK_AFTER_SEEN: 1,  # once a second at most
     CrashPoint.ANSWER_BEFORE_SEND: 12,
     CrashPoint.DELIVER_BEFORE_SEND: 5,
     CrashPoint.DELIVER_AFTER_SEND: 5,
