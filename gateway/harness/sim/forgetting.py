@@ -13,7 +13,7 @@ from outbox.chain import Head
 from outbox.ids import EventId, NodeId
 from outbox.records import Copy, DeliveryState, Incident
 
-_ENDED = frozenset({DeliveryState.DEAD_LETTER, DeliveryState.SUPERSEDED})
+ENDED = frozenset({DeliveryState.DEAD_LETTER, DeliveryState.SUPERSEDED})
 _KNOWN_AFTER_MS = 120_000
 """A link that is up for so long has said what there is, and a dead one has been found out."""
 _LATELY_MS = 9 * 60_000
@@ -70,7 +70,7 @@ def missed(reader: Disk, writer: Disk, event: EventId) -> bool:
     """Whether a reader that was away too long has missed an event that its writer had buried by then, or sent
     elsewhere."""
     owed = [row for row in writer.ever_owed(event) if row.node == reader.identity().node]
-    return skipped(reader, writer) and all(row.state in _ENDED for row in owed)
+    return skipped(reader, writer) and all(row.state in ENDED for row in owed)
 
 
 def skipped(reader: Disk, writer: Disk) -> bool:

@@ -8,18 +8,19 @@ from gateway.engine.letters import DEAD, NEVER_ACCEPTED, NOT_PROCESSED, about
 from gateway.harness.sim.blobjudge import judge_blobs
 from gateway.harness.sim.disk import Disk
 from gateway.harness.sim.findings import Finding, Promise
-from gateway.harness.sim.forgetting import forgotten, missed, skipped
+from gateway.harness.sim.forgetting import ENDED, forgotten, missed, skipped
 from gateway.harness.sim.liar import STOLEN, STRANGER, Liar
 from gateway.harness.sim.mesh import SimMesh
-from gateway.harness.sim.outbox import OutboxRead, read_outbox
+from gateway.harness.sim.outbox import OutboxRead, Place, read_outbox
 from gateway.harness.sim.plan import Fault
 from gateway.harness.sim.remembering import judge_memories
 from gateway.harness.sim.told import told
+from outbox.chain import Entry
 from outbox.delivery import INBOX_FULL, is_for_several, settled
-from outbox.envelope import Event
+from outbox.envelope import Ack, Event, decode_event, decode_payload
 from outbox.errors import PeerError
 from outbox.ids import AgentId, NodeId
-from outbox.kinds import RULES, Kind, Outcome
+from outbox.kinds import RULES, AckStatus, Kind, Outcome
 from outbox.records import Delivery, DeliveryState, Received, Share, TurnState
 from outbox.verification import verify_outbox
 
@@ -120,16 +121,36 @@ def _deliveries(mesh: SimMesh, name: NodeId, disk: Disk, outbox: OutboxRead) -> 
         if row.state is DeliveryState.DEAD_LETTER:
             yield from _dead(name, disk, row, outbox)
         if row.state is not DeliveryState.SUPERSEDED and row.node is not None:
-            there = mesh.homes[row.node].disk
-            turns = there.ever_turns(name, row.event_id) or mesh.memories.lost_turns(row.node, name, row)
-            unheard = row.state is DeliveryState.DEAD_LETTER and skipped(disk, there)
-            twice = row.node in mesh.twins.of or mesh.memories.dealt_again(row.node, row.event_id)
-            never_dealt = mesh.memories.forgot(row.node) and bool(turns) and not turns[0].delivery_count
-            unheard = unheard or twice or never_dealt  # it expired while an answer was waited for
-            yield from _agreement(name, row, combined(turns) if turns else None, unheard=unheard)
+            yield from _compared(mesh, name, disk, row)
     missing = [event for event in outbox.owed if not disk.ever_owed(event)]
     for event in missing:
         yield Finding(Promise.EVERY_SEND_ENDS, f"nobody at {name} waits for the end of {event}")
+
+
+def _compared(mesh: SimMesh, name: NodeId, disk: Disk, row: Delivery) -> Iterator[Finding]:
+    """What the sender knows of an obligation with what the node knows that had to meet it."""
+    assert row.node is not None
+    there = mesh.homes[row.node].disk
+    turns = there.ever_turns(name, row.event_id)
+    if not turns and mesh.memories.lost_turns(row.node, name, row):
+        return  # it went back to before it took it, and its sender needs nothing more of it
+    needless = row.state is DeliveryState.DEAD_LETTER or row.processed_at_ms is None
+    unheard = needless and (skipped(disk, there) or _left_behind(there, row))
+    twice = row.node in mesh.twins.of or mesh.memories.dealt_again(row.node, row.event_id)
+    never_dealt = mesh.memories.forgot(row.node) and bool(turns) and not turns[0].delivery_count
+    unheard = unheard or twice or never_dealt  # it expired while an answer was waited for
+    yield from _agreement(name, row, combined(turns) if turns else None, unheard=unheard)
+
+
+def _left_behind(there: Disk, row: Delivery) -> bool:
+    """Whether its end was said in an epoch that its node has left: who stands nowhere begins behind it."""
+    said = [epoch for epoch, entry in there.places_of(row.event_id) if _is_end(entry)]
+    return bool(said) and max(said) < there.identity().epoch
+
+
+def _is_end(entry: Entry) -> bool:
+    event = decode_event(entry.body)
+    return event.kind == Kind.ACK and decode_payload(event, Ack).status is AckStatus.PROCESSED
 
 
 def _dead(name: NodeId, disk: Disk, row: Delivery, outbox: OutboxRead) -> Iterator[Finding]:
@@ -223,13 +244,27 @@ def _cursor(
         yield Finding(Promise.CURSORS_ARE_HONEST, f"{name} stands at another {upto.seq} of {source}")
     for place, event in outbox.deliverable(name):
         handled = _handled(disk, own, source, event) or missed(disk, writer, event.event_id)
-        if place[0] != writer.identity().epoch and not handled:  # who stands nowhere reads the current one
-            rows = [row for row in writer.obligations(event.event_id) if row.node == name]
-            handled = any(mesh.memories.lost_turns(name, source, row) for row in rows)
+        if not handled and _starts_behind(writer, place):
+            rows = [row for row in writer.ever_owed(event.event_id) if row.node == name]
+            handled = bool(rows) and all(_needs_no_reader(mesh, source, row) for row in rows)
         if place <= (upto.epoch, upto.seq) and not handled:
             yield Finding(
                 Promise.CURSORS_ARE_HONEST, f"{name} passed {event.event_id} of {source} and did not take it"
             )
+
+
+def _starts_behind(writer: Disk, place: Place) -> bool:
+    """Whether who stands nowhere, or in another history, begins behind a place: at the floor, or in the
+    current epoch, which has all over again that had no end.
+    """
+    floor = writer.floor()
+    return place[0] != writer.identity().epoch or (floor is not None and place <= (floor.epoch, floor.seq))
+
+
+def _needs_no_reader(mesh: SimMesh, source: NodeId, row: Delivery) -> bool:
+    """Whether its sender had given it up, or knows what its reader did with it and has forgotten since."""
+    assert row.node is not None
+    return row.state in ENDED or bool(mesh.memories.lost_turns(row.node, source, row))
 
 
 def _handled(disk: Disk, own: OutboxRead, source: NodeId, event: Event) -> bool:

@@ -11,7 +11,9 @@ from gateway.engine.recall import DUPLICATE_ENGAGEMENT, POSSIBLE_DUPLICATE
 from gateway.harness.sim.chronicle import Chronicle
 from gateway.harness.sim.disk import Disk
 from gateway.harness.sim.gateway import SimHome
+from outbox.envelope import Ack, decode_event, decode_payload
 from outbox.ids import EventId, NodeId, epoch_ordinal
+from outbox.kinds import Kind, Outcome
 from outbox.records import Delivery, Received, TurnState
 
 _REPORTS = (POSSIBLE_DUPLICATE, DUPLICATE_ENGAGEMENT)
@@ -74,7 +76,7 @@ class Memories:
         sent = self._known_there(node, source, event)
         ended = sent is not None and (sent.processed_at_ms is not None or sent.replied_at_ms is not None)
         told = self._knows(node)
-        accepted = sent is not None and sent.accepted_at_ms is not None and self._could_say(node, source)
+        accepted = sent is not None and self._said_before(node, sent) and self._could_say(node, source)
         self.again.append(Again(node, source, event, told, accepted))
         wrong = ended and told and not resumed and source != node and self._could_say(node, source)
         return f"{node} dealt {event} again, although {source} knows its end" if wrong else ""
@@ -107,6 +109,24 @@ class Memories:
         """Whether the sender that was asked is the one of now: it was not put back itself since then."""
         home = self._homes.get(source)
         return home is not None and home.went_back_as < self._homes[node].went_back_as
+
+    def _said_before(self, node: str, sent: Delivery) -> bool:
+        """Whether the sender had read that it was taken here, before that was forgotten."""
+        if sent.accepted_at_ms is None:
+            return False
+        epoch = sent.accepted_epoch  # None: it has heard that this acceptance is lost
+        return epoch is None or epoch_ordinal(epoch) <= self._homes[node].went_back_to
+
+    def refused(self, node: str, source: NodeId, event: EventId) -> bool:
+        """Whether a node has refused an event: its sender may have gone back since, and hear it now."""
+        if not self.forgot(source):
+            return False
+        for past in self._homes[node].histories():
+            for entry in past.events_about(event):
+                said = decode_event(entry.body)
+                if said.kind == Kind.ACK and decode_payload(said, Ack).outcome is Outcome.REFUSED:
+                    return True
+        return False
 
     def _known_there(self, node: str, source: NodeId, event: EventId) -> Delivery | None:
         home = self._homes.get(source)

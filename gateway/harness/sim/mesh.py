@@ -2,6 +2,7 @@
 
 import asyncio
 import traceback
+from collections.abc import Callable
 from functools import partial
 
 import structlog
@@ -93,6 +94,8 @@ class SimMesh:
         """Agents that the operator has taken away for a while."""
         self.gateways: dict[NodeId, SimGateway] = {}
         self.deaths = 0
+        self.mended: Callable[[NodeId], None] = lambda _node: None
+        """Hears which node has ended and can start again: its copy was stopped."""
         self._found()
 
     def _home(self, name: NodeId) -> SimHome:
@@ -285,6 +288,7 @@ class SimMesh:
             self.chronicle.note(name, "ends", "since a copy of it runs")
             self._stop_twin(name)
             self.kill(name)
+            self.mended(name)
             return
         self._find_bug(name, "the process ended", "".join(traceback.format_exception(error)))
         self.gateways[name].loop.doomed = True

@@ -49,6 +49,7 @@ class Troubles:
         self._ends: dict[int, End] = {}
         self.away: NodeId | None = None
         """The node that is away."""
+        mesh.mended = lambda name: self.later(_DOWN_US, mesh.start, name)
 
     def start(self) -> None:
         """Each class that is on goes wrong for the first time soon."""
@@ -75,12 +76,6 @@ class Troubles:
         for name in mesh.names:
             mesh.start(name)
         self.later(_TWINS_FOUND_US, mesh.stop_twins)
-
-    def revive(self) -> None:
-        """Start again what has died, after a while each."""
-        for name in self.mesh.names:
-            if name not in self.mesh.gateways:
-                self.mesh.start(name)
 
     def _happen(self, fault: Fault, dice: Dice) -> None:
         if not self.is_on:
