@@ -236,6 +236,7 @@ class Gateway:
             if head != said:
                 rooms.say_node(self.reach.endpoints, head, self._reader.floor())
                 said = head
+            rooms.say_agents(self._reader.agents())  # others may remember what a restored node has said
             await asyncio.sleep(HEAD_EVERY_S)
 
     def _beat(self, rooms: Rooms, registry: Registry) -> None:

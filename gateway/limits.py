@@ -49,7 +49,8 @@ nobody looks for before an acknowledgement is ten seconds late. When each hop pa
 what a mesh of five did was to look at cursors."""
 
 HEAD_EVERY_S = 300.0
-"""The own head in the ``nodes`` record; each write leaves a few bytes in the document's history."""
+"""The own head in the ``nodes`` record, where it moved; each write leaves a few bytes in the document's
+history. As often the agents of the room are held against the journal's."""
 
 JOIN_WITHIN_S = 30.0
 """How long a newcomer waits for its first copy of the state room."""

@@ -17,8 +17,9 @@ from auth.members import Member
 from gateway.clock import Clock
 from gateway.crashpoint import CrashPoint, crashpoint
 from gateway.door import CURSORS_ROOM, STATE_ROOM
-from gateway.engine.effects import AgentChanged, agent_changed
+from gateway.engine.effects import AgentChanged
 from gateway.limits import CURSORS_EVERY_S, HEARTBEAT_S
+from gateway.unsaid import unsaid
 from outbox.chain import Checkpoint, Head, genesis
 from outbox.forks import ForkProof
 from outbox.ids import NodeId, epoch_ordinal
@@ -40,7 +41,7 @@ from stateroom.presence import Presence
 from stateroom.records import sign_record
 from stateroom.room import Room
 from stateroom.store import RoomStore
-from stateroom.view import OwnerView, View
+from stateroom.view import View
 
 SOFTWARE = f"gateway-mesh/{version('gateway-mesh')}"
 
@@ -139,20 +140,9 @@ class Rooms:
         self._put(self.state, RoomMap.AGENTS, agent.name, body)
 
     def say_agents(self, agents: Iterable[LocalAgent]) -> None:
-        """Say again what the room does not hold, as after a crash between commit and publication."""
-        view = self.view()
-        for row in agents:
-            said = OwnerView(
-                agent=row.name,
-                node=self._identity.node,
-                owner_epoch=row.owner_epoch,
-                status="active",
-                fallback=row.fallbacks,
-                grace_ms=row.grace_ms,
-                groups=row.member_of,
-            )
-            if not row.stands_in_for and view.owner(row.name) != said:
-                self.say_agent(agent_changed(0, row, active=True))
+        """Say again what the room does not hold of the agents here, or holds otherwise."""
+        for changed in list(unsaid(self.view(), self._identity.node, agents)):
+            self.say_agent(changed)
 
     def say_member(self, member: Member) -> None:
         """A node was admitted here. The record follows from the ledger's row alone: it is always the same."""

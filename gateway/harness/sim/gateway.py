@@ -275,4 +275,5 @@ class SimGateway:
             if feed.head != said:
                 said = feed.head
                 self.rooms.say_node(reach.endpoints, said, self.home.disk.floor())
+            self.rooms.say_agents(self.home.disk.agents())
             await asyncio.sleep(HEAD_EVERY_S)
