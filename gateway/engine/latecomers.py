@@ -2,27 +2,43 @@
 
 from collections.abc import Iterator
 
+from gateway.engine.deliveries import DUPLICATE
 from gateway.engine.tick import Tick
+from outbox.delivery import INBOX_FULL
 from outbox.envelope import Event, decode_event
 from outbox.ids import AgentId
 from outbox.kinds import Outcome
 from outbox.records import Received, Share, TurnState
+
+AGENT_REMOVED = "agent_removed"
+_ONE_AGENT_ONLY = frozenset({AGENT_REMOVED, INBOX_FULL})
+"""Ends of a turn that nobody has had which say nothing of others."""
 
 
 def missed(tick: Tick, agent: AgentId) -> Iterator[tuple[Received, Event]]:
     """A turn for each broadcast of this node that the agent has none of, but for its own.
 
     What its sender has forgotten is left out: the agent may have had it before it was removed, and the turn
-    that says so may be forgotten too.
+    that says so may be forgotten too. So is what had ended before this node forgot it, for the same reason.
     """
     for known in tick.store.broadcasts(tick.now.wall_ms):
         event = decode_event(known.body)
         own = (known.source, event.source_agent_id) == (tick.identity.node, agent)
         doubted = known.state is TurnState.HELD or known.outcome is Outcome.REFUSED
-        if own or doubted or tick.has_forgotten(known.source, known.epoch, known.seq):
+        if own or doubted or _is_over(tick, known):
             continue
         if tick.store.received(known.source, known.event_id, agent) is None:
             yield _late(known, agent, tick.now.wall_ms), event
+
+
+def _is_over(tick: Tick, known: Received) -> bool:
+    """Whether it has ended as a whole, here or for its sender, by which the agent may have had it."""
+    if tick.has_forgotten(known.source, known.epoch, known.seq):
+        return True
+    rows = tick.store.turns_of(known.source, known.event_id)
+    untouched = all(row.state is TurnState.DONE and not row.delivery_count for row in rows)
+    twice = tick.store.incident(DUPLICATE, known.event_id) is not None
+    return twice or (untouched and any(row.error not in _ONE_AGENT_ONLY for row in rows))
 
 
 def _late(known: Received, agent: AgentId, now_ms: int) -> Received:

@@ -15,7 +15,7 @@ from gateway.engine.effects import Handed, Subscribed
 from gateway.engine.fullness import Fullness
 from gateway.engine.held import Held
 from gateway.engine.inputs import Now, Subscribe
-from gateway.engine.latecomers import missed
+from gateway.engine.latecomers import AGENT_REMOVED, missed
 from gateway.engine.limits import HANDS_MAX, PRIORITY_NORMAL
 from gateway.engine.tick import Tick
 from gateway.engine.turnkey import parse_turn_key, turn_key
@@ -69,7 +69,7 @@ class Turns:
             self.unsubscribe(reader, tick.now)
         for row in tick.store.open_turns():
             if row.to_agent == agent:
-                self._end(tick, row, Outcome.FAILED, "agent_removed")
+                self._end(tick, row, Outcome.FAILED, AGENT_REMOVED)
 
     # --- what comes in
 
@@ -188,14 +188,15 @@ class Turns:
 
     def cancel(self, tick: Tick, source: NodeId, event: EventId) -> None:
         """The sender gave up: what nobody holds yet is not engaged any more."""
-        self._withdraw(tick, source, event, Outcome.FAILED, "cancelled")
+        self._withdraw(tick, tick.store.turns_of(source, event), Outcome.FAILED, "cancelled")
 
     def supersede(self, tick: Tick, source: NodeId, event: EventId) -> None:
-        """A later attempt went to another node: what nobody holds yet is engaged there."""
-        self._withdraw(tick, source, event, Outcome.REFUSED, "superseded")
+        """A later attempt went to another node: what is for one agent, and free, is engaged there."""
+        rows = [row for row in tick.store.turns_of(source, event) if row.share is Share.SOLE]
+        self._withdraw(tick, rows, Outcome.REFUSED, "superseded")
 
-    def _withdraw(self, tick: Tick, source: NodeId, event: EventId, outcome: Outcome, why: str) -> None:
-        for row in tick.store.turns_of(source, event):
+    def _withdraw(self, tick: Tick, rows: list[Received], outcome: Outcome, why: str) -> None:
+        for row in rows:
             if row.state is not TurnState.DONE and self.live_lease(row) is None:
                 self._end(tick, row, outcome, why)
 

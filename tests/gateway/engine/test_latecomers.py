@@ -1,11 +1,13 @@
 """Who comes later gets the broadcasts that are still good, but not its own and none twice."""
 
+from copy import deepcopy
 from typing import Any
 
 import pytest
 
 from gateway.engine.inputs import RemoveAgent
-from outbox.records import Share
+from gateway.engine.own_stream import Reason
+from outbox.records import Share, TurnState
 
 
 @pytest.fixture
@@ -58,3 +60,22 @@ def test_what_its_sender_has_forgotten_is_not_given_again_to_who_had_it(told: An
     told.tick("b", RemoveAgent(50, "bob"))
     told.live("b", "bob")
     assert shares(told, "b") == {"ben": Share.LATE}
+
+
+@pytest.mark.parametrize("in_hand", [False, True])
+def test_what_had_ended_before_the_node_forgot_it_is_not_given_to_who_was_away(
+    told: Any, *, in_hand: bool
+) -> None:
+    """It may have had it: the turn that says so is forgotten (seed 50238)."""
+    told.meet()
+    backup = deepcopy(told.store("b"))
+    told.settle("b", "bob", told.event)
+    told.meet()
+    told.come_back("b", backup, None if in_hand else Reason.RESTORE)
+    if in_hand:
+        assert told.listen("b", "bob")
+    told.answer("b", by="a")
+    told.meet()
+    assert told.row("b", told.event).state is TurnState.DONE
+    told.live("b", "ben")
+    assert set(shares(told, "b")) == {"bob"}

@@ -105,6 +105,22 @@ def test_every_attempt_has_a_number_of_its_own(crowd: Any) -> None:
     assert [(header.attempt, header.to) for header in headers] == [(2, ("b",)), (3, ("c",))]
 
 
+def test_a_node_that_is_asked_again_takes_nothing_from_the_others(crowd: Any) -> None:
+    """Its attempt is for it alone; what others have of the event was ended as if it had been sent on."""
+    event = crowd.sent("a", "ann", "*")
+    crowd.pull("b", "a")
+    store = crowd.store("a")
+    store.begin()
+    row = next(row for row in store.obligations(event) if row.node == "c")
+    store.put_delivery(replace(row, state=DeliveryState.RETRY_PENDING, next_at_ms=crowd.wall_ms))
+    store.commit()
+    crowd.tick("a")
+    crowd.meet()
+    assert turns(crowd, "b", event) == {"bob": "queued", "ben": "queued"}
+    assert turns(crowd, "c", event) == {"cat": "queued"}
+    assert states(crowd, event) == {"a": "accepted", "b": "accepted", "c": "accepted"}
+
+
 def test_who_comes_later_gets_what_has_not_expired_and_nobody_waits_for_it(crowd: Any, only: Any) -> None:
     event = crowd.sent("a", "ann", "*", expires_in_ms=60_000)
     crowd.meet()
