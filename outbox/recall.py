@@ -24,6 +24,8 @@ class StreamEpoch(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     last_known: Seq
     """How far the emitter remembers what it said there: what it said later it has forgotten."""
     reason: str
+    remembered: tuple[tuple[Epoch, Seq], ...] = ()
+    """The same of the last epochs, oldest first and ``previous`` the last: a copy may have begun others."""
 
 
 class Recall(msgspec.Struct, frozen=True, rename="camel", kw_only=True):

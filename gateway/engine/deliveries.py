@@ -4,6 +4,9 @@ Which step an answer causes is the table of ``outbox.delivery``; here is what ea
 business of ``timers``, the next attempt that of ``attempts``.
 """
 
+from collections.abc import Sequence
+from itertools import pairwise
+
 from msgspec.structs import replace
 
 from gateway.engine.acks import cut
@@ -60,12 +63,15 @@ def on_reply(tick: Tick, source: NodeId, reply: Event) -> None:
     _report_duplicate(tick, answered)
 
 
-def on_new_epoch(tick: Tick, node: NodeId, previous: Epoch, last_known: Seq) -> None:
-    """A node goes on in a new epoch, its previous one known only so far: what it accepted later is lost."""
-    while lost := tick.store.accepted_beyond(node, previous, last_known, DUE_MAX):
-        for row in lost:
-            unsaid = replace(row, accepted_epoch=None, accepted_seq=None)
-            advance(tick, unsaid, Input.ACCEPTANCE_LOST)
+def on_new_epoch(tick: Tick, node: NodeId, history: Sequence[tuple[Epoch, Seq]], began: Epoch) -> None:
+    """A node goes on in a new epoch and knows each one before it only so far, the oldest first: what it
+    accepted in between is lost. A copy of it may have begun epochs that it does not know.
+    """
+    for (epoch, seq), later in pairwise((*history, (began, Seq(0)))):
+        while lost := tick.store.accepted_between(node, epoch, seq, later[0], DUE_MAX):
+            for row in lost:
+                unsaid = replace(row, accepted_epoch=None, accepted_seq=None)
+                advance(tick, unsaid, Input.ACCEPTANCE_LOST)
 
 
 def _on_refusal(tick: Tick, row: Delivery, error: str | None) -> None:

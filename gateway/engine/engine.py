@@ -65,6 +65,7 @@ from gateway.engine.own_stream import OwnStream
 from gateway.engine.pace import Pace
 from gateway.engine.peers import Peers
 from gateway.engine.policy import Policy
+from gateway.engine.questions import Questions
 from gateway.engine.residents import Residents
 from gateway.engine.retention import Retainer
 from gateway.engine.stalls import StreamFlows, StreamStalled
@@ -122,6 +123,7 @@ class Engine:
         self._pace = Pace(policy.answers)
         self._absences = Absences(self._identity.node)
         self._absences.see(view, now.mono_ms)
+        self._questions = Questions(store.doubts(), store.head().seq, now.mono_ms)
         self._retainer = Retainer(now.mono_ms)
         self._own = own
         self._told_shown = False
@@ -145,6 +147,7 @@ class Engine:
             machine_ms,
             self._pace,
             self._absences,
+            self._questions,
         )
         self._begin_epoch(tick)
         self._judge_held(tick)
@@ -153,6 +156,7 @@ class Engine:
             self._settle_loopback(tick)
         rerouting.reroute(tick)
         timers.run_timers(tick)
+        recall.ask_again(tick)
         self._settle_loopback(tick)
         self._turns.deal(tick)
         self._settle_loopback(tick)
@@ -164,7 +168,11 @@ class Engine:
         """When a tick without inputs will have something to do, on the monotonic clock."""
         now = self._clock.peek(now)
         delivery_ms = self._store.quiet_until_ms()
-        wakes = [self._turns.next_wake_ms(now), self._absences.next_ms()]
+        wakes = [
+            self._turns.next_wake_ms(now),
+            self._absences.next_ms(),
+            self._questions.next_ms(now.mono_ms),
+        ]
         if self._view_is_new and self._turns.holding:
             wakes.append(now.mono_ms)
         if not self._told_shown or self._own.is_due(self._identity.epoch):

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from gateway.engine import recall
 from gateway.engine.effects import CopyRuns, EpochBegan, ForkFound, StreamShown
 from gateway.engine.inputs import Now, StreamKnown
-from gateway.engine.limits import REPEATED_MAX
+from gateway.engine.limits import EPOCHS_TOLD_MAX, REPEATED_MAX
 from gateway.engine.own_stream import FORGETS, OwnStream, Reason, Standing
 from gateway.engine.tick import Tick
 from gateway.engine.turns import Turns
@@ -175,7 +175,8 @@ def _begin(tick: Tick, own: OwnStream, turns: Turns) -> None:
     tick.store.begin_epoch(epoch)
     tick.identity, tick.head = tick.store.identity(), tick.store.head()
     own.began(epoch)
-    said = StreamEpoch(previous=previous, last_known=known.seq, reason=own.reason)
+    past = tuple((row.epoch, row.shown) for row in tick.store.ended_epochs()[-EPOCHS_TOLD_MAX:])
+    said = StreamEpoch(previous=previous, last_known=known.seq, reason=own.reason, remembered=past)
     tick.emit(recall.signal(tick, encode_payload(said)), EVERYONE)
     tick.open_incident(STREAM_EPOCH, epoch, f"{own.reason}: {previous} is remembered up to {known.seq}")
     tick.effects.append(EpochBegan(tick.identity))

@@ -62,8 +62,17 @@ EPOCHS_BEGUN_MAX = 3
 """Epochs that one process begins because others know more. Each goes above all that was heard of, so an
 honest past is used up by then; a copy of this home that runs elsewhere never ends."""
 
+EPOCHS_TOLD_MAX = 32
+"""Epochs before a new one of which it says how far they are remembered: a copy that runs is found within
+three."""
+
 RECALL_REFS_MAX = 1000
 """Events in one ``recall`` or ``recalled``: some 40 KiB."""
+
+RECALL_AGAIN_MS = 60_000
+RECALL_AGAIN_MS_MAX = 3_600_000
+"""Between two questions to a node that has read the one before and did not answer: twice as long each time,
+so that one that never will, a liar or an old program, is asked a few dozen times in a day."""
 
 REPEATED_MAX = 100_000
 """Events that nobody has seen and that are appended again in a new epoch: what a node writes in hours without

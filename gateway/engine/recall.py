@@ -13,6 +13,7 @@ import msgspec
 from gateway.engine.doubts import DoubtsEnded, EndDoubts
 from gateway.engine.limits import RECALL_REFS_MAX
 from gateway.engine.tick import Arrived, Tick
+from gateway.engine.timers import read_by
 from gateway.engine.turns import Turns
 from outbox.envelope import Ack, Event, decode_event, decode_payload, encode_payload
 from outbox.ids import Epoch, EventId, NodeId, Seq, event_id
@@ -58,13 +59,34 @@ def ask(
             _suspect(tick, row.event_id)
     sources = {*cursors, *open_of, *(peer.node for peer in tick.view.peers(me))} - {me}
     for source in sorted(sources) if wait else ():
-        read = cursors.get(source)
-        place = (read.epoch, read.seq) if read is not None else None
-        for refs, more in _cut(open_of.get(source, [])):
-            payload = Recall(since=since, read=place, open=tuple(refs), more=more)
-            tick.emit(signal(tick, encode_payload(payload)), (source,))
+        _question(tick, source, since, open_of.get(source, []))
         tick.store.doubt(source, since)
     turns.doubt(tick, take_back=take_back)
+
+
+def ask_again(tick: Tick) -> None:
+    """Ask a node once more that has provably read the question and did not answer.
+
+    It may have gone back itself since it answered, or begun at a floor behind the question.
+    """
+    old = tick.questions.old(tick.now.mono_ms)
+    doubts = tick.store.doubts() if old else {}
+    for node, seq in old:
+        upto = read_by(tick, node)
+        if node not in doubts:
+            tick.questions.answered(node)
+        elif upto is not None and upto >= seq:
+            waiting = [row.event_id for row in tick.store.open_turns() if row.source == node]
+            _question(tick, node, doubts[node], waiting)
+
+
+def _question(tick: Tick, node: NodeId, since: Epoch, refs: list[EventId]) -> None:
+    read = tick.store.cursor(node)
+    place = (read.epoch, read.seq) if read is not None else None
+    for part, more in _cut(refs):
+        payload = Recall(since=since, read=place, open=tuple(part), more=more)
+        seq = tick.emit(signal(tick, encode_payload(payload)), (node,))
+    tick.questions.asked(node, seq, tick.now.mono_ms)
 
 
 def hear(tick: Tick, turns: Turns, arrived: Arrived) -> None:
@@ -79,6 +101,7 @@ def hear(tick: Tick, turns: Turns, arrived: Arrived) -> None:
         _suspect(tick, event_id(ref))
     if not said.more:
         tick.store.trust(arrived.source)
+        tick.questions.answered(arrived.source)
         turns.withheld.trust(tick, arrived.source)
 
 

@@ -10,6 +10,7 @@ from gateway.engine import acks, recall, signals
 from gateway.engine.deliveries import on_ack, on_new_epoch, on_reply
 from gateway.engine.residents import Residents
 from gateway.engine.tick import Arrived, Place, Tick
+from gateway.engine.timers import ask_open
 from gateway.engine.turns import Turns
 from gateway.routing import Standing, standing
 from outbox.chain import Entry, Stub
@@ -208,12 +209,24 @@ def _signal(tick: Tick, turns: Turns, arrived: Arrived) -> None:
         recall.hear(tick, turns, arrived)
     elif signal.signal == STREAM_EPOCH:
         said = decode_payload(arrived.event, StreamEpoch)
-        on_new_epoch(tick, arrived.source, said.previous, said.last_known)
+        began = (arrived.event.trace.first_position or (arrived.epoch,))[0]  # it may have been said again
+        history = said.remembered or ((said.previous, said.last_known),)
+        on_new_epoch(tick, arrived.source, history, began)
+        _ask_if_passed(tick, arrived, said)
     if signal.signal != "status_request" or signal.ref is None:
         return
     rows = tick.store.turns_of(arrived.source, event_id(signal.ref))
     if rows:
         acks.repeat(tick, acks.combined(rows))
+
+
+def _ask_if_passed(tick: Tick, arrived: Arrived, said: StreamEpoch) -> None:
+    """Who had not read the epoch before to its end reads that no more. It is said first in an epoch."""
+    known = tick.store.cursor(arrived.source)
+    if arrived.entry.seq > 1 or known is None:
+        return
+    if known.epoch != said.previous or known.seq < said.last_known:
+        ask_open(tick, arrived.source)
 
 
 def _incident(tick: Tick, arrived: Arrived, signal: Signal) -> None:

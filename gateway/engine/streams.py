@@ -16,6 +16,7 @@ from gateway.engine.peers import reached
 from gateway.engine.residents import Residents
 from gateway.engine.stalls import StreamFlows, StreamStalled
 from gateway.engine.tick import Place, Tick
+from gateway.engine.timers import ask_open
 from gateway.engine.turns import Turns
 from outbox.chain import Checkpoint, Entry, Excerpt, Head, Page, Stub, follow
 from outbox.chain import genesis as genesis_of
@@ -154,6 +155,7 @@ def read_floor(tick: Tick, turns: Turns, read: FloorRead) -> None:
         tick.open_incident(
             HISTORY_MISSED, read.node, f"from {known.epoch}/{known.seq} to {floor.epoch}/{floor.seq}"
         )
+        ask_open(tick, read.node)
     _move(tick, turns, read.node, floor)
 
 

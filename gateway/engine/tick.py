@@ -11,6 +11,7 @@ from gateway.engine.inputs import Now
 from gateway.engine.pace import Pace, PaceLimits
 from gateway.engine.peers import Peers
 from gateway.engine.policy import Policy
+from gateway.engine.questions import Questions
 from gateway.routing import Route, choose
 from outbox.chain import Entry, Head, Page, Sign, extend, sign_checkpoint
 from outbox.envelope import Event, encode_event, encode_header, header_of
@@ -75,6 +76,7 @@ class Tick:
     """The wall clock of the machine, where the engine goes by a slower one."""
     pace: Pace = field(default_factory=lambda: Pace(PaceLimits()))
     absences: Absences = field(default_factory=lambda: Absences(NodeId("")))
+    questions: Questions = field(default_factory=Questions)
     via: NodeId | None = None
     """Who brought the page that is being handled, when that is not its writer."""
     effects: list[Effect] = field(default_factory=list)

@@ -5,9 +5,9 @@ from msgspec.structs import replace
 from gateway.engine.attempts import retry
 from gateway.engine.deliveries import advance
 from gateway.engine.letters import NEVER_ACCEPTED, NOT_PROCESSED, about, bury, notice
-from gateway.engine.limits import DUE_MAX
+from gateway.engine.limits import DUE_MAX, REPEATED_MAX
 from gateway.engine.tick import Tick
-from outbox.delivery import Input
+from outbox.delivery import Input, settled
 from outbox.envelope import Signal, encode_payload
 from outbox.ids import NodeId, Seq, epoch_ordinal
 from outbox.kinds import Kind
@@ -34,14 +34,14 @@ def find_lost(tick: Tick, node: NodeId) -> None:
     Only the node's own published cursor proves it, and only once its stream has been read here up to the head
     that it published with that cursor: a slow link or an absent node never burns an attempt.
     """
-    upto = _read_by(tick, node)
+    upto = read_by(tick, node)
     if upto is not None:
         before_ms = tick.now.wall_ms - tick.policy.retry.ack_timeout_ms
         for row in tick.store.unanswered(node, upto, before_ms, DUE_MAX):
             advance(tick, row, Input.LOST)
 
 
-def _read_by(tick: Tick, node: NodeId) -> Seq | None:
+def read_by(tick: Tick, node: NodeId) -> Seq | None:
     """Up to where a node says it has read us, once we have read all that it had written by then."""
     published = tick.view.cursor(node, tick.identity.node)
     theirs = tick.view.cursors.get(node)
@@ -53,9 +53,24 @@ def _read_by(tick: Tick, node: NodeId) -> Seq | None:
     return published[1] if read else None
 
 
+def ask_open(tick: Tick, node: NodeId) -> None:
+    """Part of a node's outbox was passed unread: the end of what it has accepted may stand there.
+
+    What it has not accepted is found lost as ever.
+    """
+    for row in tick.store.deliveries([DeliveryState.ACCEPTED], REPEATED_MAX):
+        if row.node == node and not settled(Kind(row.kind), row.state):
+            _ask(tick, row, node)
+
+
+def _ask(tick: Tick, row: Delivery, node: NodeId) -> None:
+    signal = Signal(signal="status_request", ref=row.event_id)
+    tick.emit(notice(tick, Kind.SIGNAL, encode_payload(signal), row.event_id), (node,))
+
+
 def _unaccepted(tick: Tick, row: Delivery) -> None:
     assert row.node is not None, "what has no node is a dead letter from the start"
-    upto = _read_by(tick, row.node)
+    upto = read_by(tick, row.node)
     if upto is not None and upto >= row.seq:
         advance(tick, row, Input.LOST)
         return
@@ -82,7 +97,6 @@ def _overdue(tick: Tick, row: Delivery) -> None:
         return
     assert row.node is not None
     if tick.store.incident(NOT_PROCESSED, about(row)) is None:
-        signal = Signal(signal="status_request", ref=row.event_id)
-        tick.emit(notice(tick, Kind.SIGNAL, encode_payload(signal), row.event_id), (row.node,))
+        _ask(tick, row, row.node)
     tick.open_incident(NOT_PROCESSED, about(row), f"{row.to_agent} at {row.node}")
     tick.store.put_delivery(replace(row, next_at_ms=give_up_ms))

@@ -8,7 +8,8 @@ from gateway.links.limits import ASKS_KEPT
 from gateway.wire.frames import Filter, Want
 from outbox.chain import Checkpoint, Head
 from outbox.errors import BadFrame, BrokenChain
-from outbox.ids import NodeId, epoch_ordinal
+from outbox.ids import Epoch, NodeId, epoch_ordinal
+from stateroom.view import View
 
 
 class Asking:
@@ -52,3 +53,12 @@ class Asking:
         if place <= self._reached[stream]:
             raise BrokenChain(f"a page up to {reached.epoch}/{reached.seq} came again")
         self._reached[stream] = place
+
+
+def is_over(view: View, stream: NodeId, epoch: Epoch, version: int) -> bool:
+    """Whether an epoch is read no further: it was written twice. Pages of version 1 cannot prove that, so
+    over such a link no epoch is read on that its writer has left.
+    """
+    known = view.node(stream)
+    left = known is not None and known.outbox_epoch not in {None, epoch}
+    return view.forked(stream, epoch) or (version == 1 and left)

@@ -11,7 +11,7 @@ import structlog
 from gateway.crashpoint import CrashPoint, crashpoint
 from gateway.engine.inputs import FloorRead, LinkDown, LinkUp, PageRead, StreamHead, StreamKnown
 from gateway.limits import PING_EVERY_S
-from gateway.links.asking import Asking
+from gateway.links.asking import Asking, is_over
 from gateway.links.bloblane import BlobLane
 from gateway.links.credit import Allowance, Grants, Window
 from gateway.links.errors import LinkEnded, SocketClosed
@@ -112,7 +112,7 @@ class Link:
         everything = self.version == 1 or self._local.mirror.holds(stream)
         which = Filter.ALL if everything else Filter.MINE
         cursor = self._local.reader.cursor(stream)
-        if afresh or (cursor is not None and self._local.runtime.view.forked(stream, cursor.epoch)):
+        if cursor and (afresh or is_over(self._local.runtime.view, stream, cursor.epoch, self.version)):
             cursor = None  # nothing more of that epoch is to be had, or read: a later one is of use
         self._want(self._asking.read(stream, cursor, which))
 

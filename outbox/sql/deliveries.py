@@ -56,13 +56,18 @@ class DeliveryReads(Asking):
         clause = f"WHERE {_UNACCEPTED} AND to_agent = ? AND node = ? ORDER BY seq, event_id LIMIT ?"
         return self._rows.all(DELIVERIES, clause, agent, node or "", limit)
 
-    def accepted_beyond(self, node: NodeId, epoch: Epoch, seq: Seq, limit: int) -> list[Delivery]:
-        """``accepted`` rows whose ACK stands in this epoch of the node's outbox, after a position, by seq."""
+    def accepted_between(
+        self, node: NodeId, epoch: Epoch, seq: Seq, before: Epoch, limit: int
+    ) -> list[Delivery]:
+        """``accepted`` rows whose ACK stands behind a place of the node's outbox and in an epoch that comes
+        before another one, by seq. What has the place's ordinal and is another epoch stands behind it.
+        """
         clause = (
-            "WHERE state = 'accepted' AND node = ? AND accepted_epoch = ? AND accepted_seq > ?"
-            " ORDER BY seq, event_id LIMIT ?"
+            "WHERE state = 'accepted' AND node = ? AND substr(accepted_epoch, 1, 6) >= substr(?, 1, 6)"
+            " AND substr(accepted_epoch, 1, 6) < substr(?, 1, 6)"
+            " AND NOT (accepted_epoch = ? AND accepted_seq <= ?) ORDER BY seq, event_id LIMIT ?"
         )
-        return self._rows.all(DELIVERIES, clause, node, epoch, seq, limit)
+        return self._rows.all(DELIVERIES, clause, node, epoch, before, epoch, seq, limit)
 
     def dead_letters(self, before: tuple[int, EventId], limit: int) -> list[Delivery]:
         """Dead letters that nobody dismissed, newest first, older than ``(created_at_ms, event)``."""

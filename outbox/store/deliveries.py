@@ -42,8 +42,12 @@ class DeliveryStore(Protocol):
         """``emitted`` and ``retry_pending`` rows for an agent that stand at a node, or at none, by seq."""
         ...
 
-    def accepted_beyond(self, node: NodeId, epoch: Epoch, seq: Seq, limit: int) -> list[Delivery]:
-        """``accepted`` rows whose ACK stands in this epoch of the node's outbox, after a position, by seq."""
+    def accepted_between(
+        self, node: NodeId, epoch: Epoch, seq: Seq, before: Epoch, limit: int
+    ) -> list[Delivery]:
+        """``accepted`` rows whose ACK stands behind a place of the node's outbox and in an epoch that comes
+        before another one, by seq. What has the place's ordinal and is another epoch stands behind it.
+        """
         ...
 
     def dead_letters(self, before: tuple[int, EventId], limit: int) -> list[Delivery]:

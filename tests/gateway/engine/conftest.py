@@ -188,14 +188,18 @@ class World:
     def epoch_of(self, name: str) -> Epoch:
         return self.store(name).identity().epoch
 
-    def history(self, name: str) -> list[Event]:
-        """The events of all epochs."""
-        store, events = self.store(name), []
+    def pages_of(self, name: str) -> list[Page]:
+        """All epochs of an outbox, in pages."""
+        store, pages = self.store(name), []
         head = store.genesis()
         while (page := store.read(head, 1000, 1 << 30)) is not None:
             head = page.checkpoint.head
-            events += [decode_event(entry.body) for entry in page.entries]
-        return events
+            pages.append(page)
+        return pages
+
+    def history(self, name: str) -> list[Event]:
+        """The events of all epochs."""
+        return [decode_event(entry.body) for page in self.pages_of(name) for entry in page.entries]
 
     def store(self, name: str) -> Store:
         return self.nodes[name].store

@@ -98,7 +98,7 @@ def test_a_signed_head_that_is_not_in_the_outbox_begins_a_new_epoch(mesh: Any, o
     assert mesh.store("a").identity() == began.identity
     (said,) = [event for event in mesh.history("a") if event.kind == Kind.SIGNAL][-2:-1]
     assert decode_payload(said, StreamEpoch) == StreamEpoch(
-        previous=previous, last_known=last, reason=Reason.ROLLBACK
+        previous=previous, last_known=last, reason=Reason.ROLLBACK, remembered=((previous, last),)
     )
     assert (STREAM_EPOCH, began.identity.epoch) in mesh.incidents("a")
     assert only(effects, StreamShown)

@@ -3,15 +3,21 @@
 from copy import deepcopy
 from typing import Any
 
+import pytest
+
 from gateway.engine.effects import EpochBegan, Handed
+from gateway.engine.inputs import FloorRead, PageRead
+from gateway.engine.limits import RECALL_AGAIN_MS
 from gateway.engine.own_stream import Reason
 from gateway.engine.recall import DUPLICATE_ENGAGEMENT, POSSIBLE_DUPLICATE
-from outbox.envelope import encode_payload
-from outbox.ids import EventId, NodeId, make_epoch
+from outbox.chain import genesis
+from outbox.envelope import Signal, decode_payload, encode_payload
+from outbox.ids import EventId, MeshId, NodeId, make_epoch
 from outbox.kinds import Kind, Outcome
-from outbox.recall import Recalled
+from outbox.recall import RECALL, Recalled
 from outbox.records import DeliveryState, TurnState
 
+MESH = MeshId("mesh-" + "x" * 38)
 A, B = NodeId("a"), NodeId("b")
 S, T = DeliveryState, TurnState
 
@@ -114,6 +120,81 @@ def test_what_comes_again_only_behind_the_answer_is_reported_too(mesh: Any, stra
     mesh.tick("b", stranger.says(message))
     assert (POSSIBLE_DUPLICATE, message.event_id) in mesh.incidents("b")
     assert mesh.row("b", message.event_id).state is T.QUEUED
+
+
+def passed(mesh: Any) -> None:
+    """``a`` goes on behind all that ``b`` has written, and says so; ``b`` has read ``a`` to its end."""
+    (*_, page) = mesh.pages_of("b")
+    mesh.tick("a", FloorRead(B, page.checkpoint))
+    mesh.rumour()
+    mesh.pull("b", "a")
+
+
+def questions(mesh: Any) -> int:
+    signals = [event for event in mesh.history("b") if event.kind == Kind.SIGNAL]
+    return sum(decode_payload(event, Signal).signal == RECALL for event in signals)
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_who_has_passed_the_question_unread_is_asked_again(mesh: Any, *, restarts: bool) -> None:
+    """It went back itself, or began at a floor: the question would be waited for until an operator comes."""
+    event = restored(mesh, ended=True)
+    mesh.answer("b", by="a")
+    passed(mesh)
+    if restarts:
+        mesh.restart("b")
+        mesh.meet()
+        mesh.rumour()
+    assert questions(mesh) == 1
+    mesh.advance(RECALL_AGAIN_MS)
+    mesh.tick("b")
+    assert questions(mesh) == 2
+    mesh.meet()
+    assert mesh.store("b").doubts() == {}
+    assert mesh.row("b", event).delivery_count == 0
+    assert mesh.row("b", event).state is T.DONE
+
+
+def test_who_has_not_read_the_question_is_not_asked_again(mesh: Any) -> None:
+    restored(mesh, ended=True)
+    mesh.answer("b", by="a")
+    mesh.rumour()
+    mesh.advance(10 * RECALL_AGAIN_MS)
+    mesh.tick("b")
+    assert questions(mesh) == 1
+
+
+def test_who_never_answers_is_asked_ever_more_rarely(mesh: Any) -> None:
+    restored(mesh, ended=True)
+    mesh.answer("b", by="a")
+    for minutes in (1, 2, 4):
+        passed(mesh)
+        before = questions(mesh)
+        mesh.advance(minutes * RECALL_AGAIN_MS - 1)
+        mesh.tick("b")
+        assert questions(mesh) == before
+        mesh.advance(1)
+        mesh.tick("b")
+        assert questions(mesh) == before + 1
+
+
+def test_what_was_accepted_in_an_epoch_that_its_node_does_not_know_is_sent_again(mesh: Any) -> None:
+    """A copy of the home took it, in an epoch of its own (seed 60065)."""
+    mesh.meet()
+    original = deepcopy(mesh.store("b"))
+    mesh.come_back("b", mesh.store("b"), Reason.RESTORE)
+    mesh.answer("b", by="a")
+    event = mesh.sent("a", "ann", "bob")
+    mesh.meet()
+    assert mesh.delivery("a", event).state is S.ACCEPTED
+    mesh.come_back("b", original)
+    mesh.answer("b", by="a")
+    mesh.tick("b")
+    mesh.come_back("b", mesh.store("b"), Reason.RESTORE)
+    mesh.answer("b", by="a")
+    page = mesh.store("b").read(genesis(MESH, B, mesh.epoch_of("b")), 1000, 1 << 30)
+    mesh.tick("a", PageRead(B, page))
+    assert mesh.delivery("a", event).state is S.RETRY_PENDING
 
 
 def test_doubts_outlive_a_restart_and_time(mesh: Any) -> None:

@@ -5,12 +5,15 @@ from typing import Any
 from msgspec.structs import replace
 
 from gateway.engine.effects import CursorMoved, IncidentChanged, StreamBroken
-from gateway.engine.inputs import PageRead, RelayCaught
+from gateway.engine.inputs import FloorRead, PageRead, RelayCaught
+from gateway.engine.own_stream import Reason
 from gateway.engine.stalls import StreamFlows, StreamStalled
 from gateway.engine.streams import RELAY_TAMPERED, STALLED, Verdict, judge
 from outbox.chain import Excerpt, Head, Stub, genesis
 from outbox.ids import Epoch, NodeId, Seq
+from outbox.kinds import Kind
 from outbox.readership import excerpt, whole
+from outbox.records import DeliveryState
 
 EPOCH = Epoch("000001-0123456789ab")
 LATER = Epoch("000002-0123456789ab")
@@ -98,3 +101,45 @@ def test_who_brought_an_event_and_its_answer_is_kept(world: Any) -> None:
     world.meet()
     assert world.row("b", direct).via is None
     assert world.delivery("a", direct).via is None
+
+
+# --- what was passed unread
+
+
+def end_unread(world: Any) -> str:
+    """``b`` has ended what ``a`` knows to be accepted, and said so."""
+    event = world.sent("a", "ann", "bob")
+    world.meet()
+    world.settle("b", "bob", event)
+    assert world.delivery("a", event).state is DeliveryState.ACCEPTED
+    return event
+
+
+def test_who_goes_on_at_a_floor_asks_for_the_ends_that_it_may_have_passed(world: Any) -> None:
+    """The end stood below it: its sender kept an incident open until it expired (seed 810016)."""
+    event = end_unread(world)
+    (*_, page) = world.pages_of("b")
+    world.tick("a", FloorRead(NodeId("b"), page.checkpoint))
+    assert ("history_missed", "b") in world.incidents("a")
+    world.meet()
+    assert world.delivery("a", event).state is DeliveryState.PROCESSED
+
+
+def test_so_does_who_goes_on_in_a_new_epoch(mesh: Any) -> None:
+    event = end_unread(mesh)
+    mesh.come_back("b", mesh.store("b"), Reason.FAILED_SYNC)
+    mesh.answer("b", by="a")
+    start = genesis(mesh.store("b").identity().mesh, NodeId("b"), mesh.epoch_of("b"))
+    mesh.tick("a", PageRead(NodeId("b"), mesh.store("b").read(start, 1000, 1 << 30)))
+    assert mesh.delivery("a", event).state is DeliveryState.ACCEPTED
+    mesh.meet()
+    assert mesh.delivery("a", event).state is DeliveryState.PROCESSED
+
+
+def test_who_has_read_the_epoch_before_to_its_end_asks_for_nothing(mesh: Any) -> None:
+    mesh.sent("a", "ann", "bob")
+    mesh.meet()
+    mesh.come_back("b", mesh.store("b"), Reason.FAILED_SYNC)
+    mesh.answer("b", by="a")
+    mesh.meet()
+    assert mesh.said("a", Kind.SIGNAL) == []

@@ -3,11 +3,12 @@
 import pytest
 
 from gateway.links import asking as asking_module
-from gateway.links.asking import Asking
+from gateway.links.asking import Asking, is_over
 from gateway.wire.frames import Filter, Want
 from outbox.chain import Checkpoint, Head
 from outbox.errors import BadFrame, BrokenChain
 from outbox.ids import Epoch, MeshId, NodeId, Seq
+from stateroom.view import ForkView, NodeView, View
 
 EPOCH = Epoch("000001-0123456789ab")
 LATER = Epoch("000002-0123456789ab")
@@ -56,6 +57,30 @@ def test_no_page_of_a_want_comes_again() -> None:
     asking.goes_on(A, checkpoint(1, LATER))
     asking.read(A, Head(EPOCH, Seq(7), b""), Filter.ALL)
     asking.goes_on(A, checkpoint(8))
+
+
+def mesh_with(epoch: Epoch | None, *forked: Epoch) -> View:
+    node = NodeView(node=A, public_key=b"", role="member", outbox_epoch=epoch)
+    forks = {A: tuple(ForkView(epoch=each, seq=Seq(3)) for each in forked)}
+    return View(version=1, mesh="m", nodes={A: node}, agents={}, cursors={}, forks=forks)
+
+
+@pytest.mark.parametrize(
+    ("announced", "forked", "over"),
+    [
+        (None, (), {1: False, 2: False}),
+        (EPOCH, (), {1: False, 2: False}),
+        (LATER, (), {1: True, 2: False}),
+        (EPOCH, (EPOCH,), {1: True, 2: True}),
+        (LATER, (LATER,), {1: True, 2: False}),
+    ],
+)
+def test_an_epoch_that_was_written_twice_is_read_no_further(
+    announced: Epoch | None, forked: tuple[Epoch, ...], over: dict[int, bool]
+) -> None:
+    """Version 1 cannot prove it: its reader was refused for ever, or refused for ever (seed 60035)."""
+    view = mesh_with(announced, *forked)
+    assert {version: is_over(view, A, EPOCH, version) for version in (1, 2)} == over
 
 
 def checkpoint(seq: int, epoch: Epoch = EPOCH) -> Checkpoint:
