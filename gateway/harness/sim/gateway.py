@@ -189,6 +189,7 @@ class SimGateway:
         for node, head in home.disk.cursors().items():
             rooms.cursor_moved(node, head)
         rooms.watch(runtime.see)
+        rooms.watch(rooms.told)
         rooms.watch(registry.see)
         rooms.watch(peering.see)
         if self._listens:
@@ -212,8 +213,8 @@ class SimGateway:
         return self.rooms.digest() if self._tasks is not None else ""
 
     def unheard_ms(self, node: NodeId) -> int | None:
-        """For how long nothing was heard of another node; None when nothing ever was in this run."""
-        heard_ms = self.rooms.heard_ms.get(node)
+        """For how long the engine knows of no word of another node; None when of none ever in this run."""
+        heard_ms = self.rooms.known_ms.get(node)
         return None if heard_ms is None else self.home.clock.mono_ms() - heard_ms
 
     def _over(self, task: "asyncio.Task[None]") -> None:

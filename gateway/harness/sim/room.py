@@ -17,6 +17,7 @@ from gateway.harness.sim.clocks import SimClock
 from gateway.harness.sim.signing import Keys
 from gateway.limits import CURSORS_EVERY_S
 from gateway.rooms import Rooms
+from outbox.ids import NodeId
 from outbox.records import Identity
 from stateroom.bodies import RoomMap
 from stateroom.index import Index
@@ -24,6 +25,7 @@ from stateroom.outflow import GONE, LOST, Closed, Recv, Send
 from stateroom.presence import Presence
 from stateroom.records import Record, parse_record
 from stateroom.room import Room
+from stateroom.view import View
 
 Stored = dict[tuple[str, str], str]
 """The newest record of each key, as the room's database keeps it."""
@@ -182,8 +184,10 @@ class SimRooms(Rooms):
         self._cursors = {}
         self._said = None
         self._cursors_changed = asyncio.Event()
-        self.heard_ms: dict[str, int] = {}
-        """When a heartbeat of each node came, by the clock of this process."""
+        self.known_ms: dict[str, int] = {}
+        """When a heartbeat of each node came that the engine knows of, by the clock of this process."""
+        self._heard_ms: dict[str, int] = {}
+        self._told: View | None = None
         state = SimRoom(STATE_MAPS, self._index, stored, self._changed, _STATE_WINDOW_S)
         state.hear = self._hear
         cursors = SimRoom(CURSORS_MAPS, self._index, stored, self._changed, CURSORS_EVERY_S)
@@ -199,8 +203,15 @@ class SimRooms(Rooms):
         now_ms = self._clock.mono_ms()
         if not self._presence.beat(text, now_ms):
             return False
-        self.heard_ms[node] = now_ms
+        self._heard_ms[node] = now_ms
+        if self._told is not None and self._told.online(NodeId(node)):
+            self.known_ms[node] = now_ms  # it is as the engine thinks: there is no news
         return True
+
+    def told(self, view: View) -> None:
+        """The engine has been told of this view."""
+        self._told = view
+        self.known_ms |= {node: at for node, at in self._heard_ms.items() if view.online(NodeId(node))}
 
     async def keep_beating(self) -> None:
         """Say that this node is alive, and see who is, until cancelled."""
