@@ -5,7 +5,6 @@ SIGKILL as after a SIGTERM.
 """
 
 import asyncio
-import gc
 import signal
 from collections.abc import Callable
 from contextlib import AsyncExitStack
@@ -14,31 +13,25 @@ import msgspec
 import structlog
 import uvloop
 
-from auth.gate import Gate
 from auth.gatekeeper import Gatekeeper
 from auth.joiner import Joiner
 from auth.keyring import Keyring
-from auth.keys import SigningKey
-from auth.ledger_schema import LEDGER_MIGRATIONS
 from auth.sqlite_ledger import SqliteLedger
 from gateway.blobs.keeper import BlobKeeper
-from gateway.blobs.reconciling import forget_missing
 from gateway.blobs.threads import ThreadedBlobs
 from gateway.clock import Clock
 from gateway.config import Config
 from gateway.desk import GatewayDesk
-from gateway.door import ROOMS, Door
 from gateway.endpoints.local import local_app
 from gateway.endpoints.peer import PeerDesk, peer_app
 from gateway.endpoints.turn_sockets import TurnSockets
-from gateway.engine import Engine
 from gateway.engine.inputs import Now
 from gateway.engine.own_stream import Reason
 from gateway.epochmark import EpochMark, Mark
 from gateway.errors import HomeError
 from gateway.feed import Feed
 from gateway.home import Home, read_private
-from gateway.limits import GC_GENERATIONS, GC_NEW_OBJECTS, HEAD_EVERY_S
+from gateway.limits import HEAD_EVERY_S
 from gateway.links.fetching import Fetcher
 from gateway.links.keys import MemberKeys
 from gateway.links.local import Local
@@ -54,17 +47,17 @@ from gateway.serving.servers import make_server, quieten, serve
 from gateway.serving.sockets import bind_unix, listen_tcp
 from gateway.telemetry import start_logging
 from gateway.tokens import TokenTable, admin_hash
+from gateway.writing.choice import open_writer
+from gateway.writing.opening import Boot, Opening
+from gateway.writing.writer import collect_seldom
 from outbox.blobfiles import BlobFiles
+from outbox.database import Database
 from outbox.errors import MeshError, StorageFailed
 from outbox.groups import first_of
-from outbox.journal import Journal
 from outbox.lock import HomeLock
 from outbox.reader import JournalReader
-from stateroom.view import View
 
 log = structlog.get_logger(__name__)
-
-_BOOT_BYTES = 8
 
 
 class Gateway:
@@ -77,22 +70,22 @@ class Gateway:
         """
         home.check()
         self._stack = AsyncExitStack()
-        self._stack.enter_context(HomeLock(home.lock))
+        lock = self._stack.enter_context(HomeLock(home.lock))
         self._home, self._config, self._clock = home, config, clock
         self._policy = config.policy(seed=home.certificate.exists())
         self._started_at_ms = clock.wall_ms()
-        keyring = Keyring(home.keys)
-        self._key = keyring.kept_node_key()
-        self._journal = Journal.open(home.journal)
-        self._stack.callback(self._journal.close)
-        self._journal.verify_tail(self._key.public.verify)
-        self._journal.database.migrate("auth", LEDGER_MIGRATIONS)
-        self._identity = self._journal.identity()
-        self._mark = EpochMark(home.epoch_mark)
-        self._own = self._mark.own_stream(self._identity.epoch)
+        self._key = Keyring(home.keys).kept_node_key()
+        opening = Opening(home, config, Boot.made(clock))
+        self._writer = open_writer(opening, clock, lock)
+        self._stack.push_async_callback(self._writer.close)
         self._reader = JournalReader.open(home.journal)
         self._stack.callback(self._reader.close)
-        self._gatekeeper = Gatekeeper(self._gate(keyring))
+        self._identity = self._reader.identity()
+        self._mark = EpochMark(home.epoch_mark)
+        ledger = Database.open_read_only(home.journal)
+        self._stack.callback(ledger.close)
+        gate = opening.gate(clock, self._identity, self._key, SqliteLedger(ledger))
+        self._gatekeeper = Gatekeeper(gate)
         self._tokens = TokenTable(self._reader, admin_hash(home, clock))
         self._peer_socket = listen_tcp(config.listen.host, config.listen.port)
         self._stack.callback(self._peer_socket.close)
@@ -105,13 +98,13 @@ class Gateway:
 
     async def run(self, ready: Callable[["Gateway"], None] = lambda _: None) -> None:
         """Serve until cancelled. Raises StorageFailed when the disk can no longer be trusted."""
+        if self._writer.blobs_gone:
+            log.warning("blobs.missing", blobs=self._writer.blobs_gone)
         rooms = Rooms(self._home.room, self._identity, self._key, self._clock)
         view = await rooms.load()
-        door = Door(self._gatekeeper, self._clock)
-        files = BlobFiles(self._home.blobs)
-        forget_missing(self._journal, files)
-        runtime = Runtime(self._journal, self._engines(door), view, self._clock)
-        disk = ThreadedBlobs(files, self._clock)
+        host = await self._writer.host(view, Now(self._clock.wall_ms(), self._clock.mono_ms()))
+        runtime = Runtime(host, self._reader, view, self._clock)
+        disk = ThreadedBlobs(BlobFiles(self._home.blobs), self._clock)
         blobs = BlobKeeper(disk, runtime, self._reader, self._config.blobs.bytes_max)
         keys = MemberKeys(lambda: runtime.view)
         local = Local(self._identity, runtime, self._reader, self._clock, keys, self._policy.mirror, blobs)
@@ -135,6 +128,7 @@ class Gateway:
         unix = bind_unix(self._home.socket)
         self._stack.callback(unix.close)
         async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(host.watch())
             tasks.create_task(runtime.run())
             tasks.create_task(rooms.run(lambda: runtime.feed.head, lambda: self._beat(rooms, registry)))
             tasks.create_task(self._publish_head(rooms, runtime.feed))
@@ -153,7 +147,7 @@ class Gateway:
                     self._stack.callback(tcp.close)
                     listeners.create_task(serve(make_server(local_app(desk), uploads=True), tcp))
                 log.info("gateway.ready", node=self._identity.node, endpoints=self.reach.endpoints)
-                _collect_seldom()
+                collect_seldom()
                 ready(self)
 
     def distrust(self) -> None:
@@ -166,38 +160,6 @@ class Gateway:
 
     # --- parts
 
-    def _gate(self, keyring: Keyring) -> Gate:
-        clock, home = self._clock, self._home
-        return Gate(
-            mesh=self._identity.mesh,
-            node=self._identity.node,
-            node_key=self._key,
-            ticket_key=SigningKey(clock.entropy(32)),
-            boot=clock.entropy(_BOOT_BYTES).hex(),
-            nonce_key=keyring.nonce_key(clock.entropy),
-            certificate=read_private(home.certificate).decode() if home.certificate.exists() else "",
-            rooms=ROOMS,
-            ledger=SqliteLedger(self._journal.database),
-        )
-
-    def _engines(self, door: Door) -> Callable[[View, Now], Engine]:
-        policy, limits, own = self._policy, self._config.courier_limits(), self._own
-
-        def make(view: View, now: Now) -> Engine:
-            return Engine(
-                self._journal,
-                view,
-                self._key.sign,
-                self._clock,
-                now,
-                policy=policy,
-                limits=limits,
-                desk=door,
-                own=own,
-            )
-
-        return make
-
     def _desk(
         self, runtime: Runtime, registry: Registry, peering: Peering, turns: TurnSockets, blobs: BlobKeeper
     ) -> GatewayDesk:
@@ -205,14 +167,14 @@ class Gateway:
             runtime=runtime,
             reader=self._reader,
             home=self._home,
-            own=self._own,
-            clock=self._clock,
             turns=turns,
             gatekeeper=self._gatekeeper,
             registry=registry,
             peering=peering,
             reach=self.reach,
             started_at_ms=self._started_at_ms,
+            engine_host=self._config.engine.host,
+            clock=self._clock,
             tokens=self._tokens,
             blobs=blobs,
         )
@@ -241,13 +203,6 @@ class Gateway:
 
     def _beat(self, rooms: Rooms, registry: Registry) -> None:
         rooms.beat(registry.linked(), self.reach.endpoints)
-
-
-def _collect_seldom() -> None:
-    """What is there after the start stays: the collector need not look at it again."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(GC_NEW_OBJECTS, GC_GENERATIONS, GC_GENERATIONS)
 
 
 def _issuer(home: Home) -> Issuer | None:

@@ -38,6 +38,7 @@ Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
 Millis = Annotated[int, msgspec.Meta(ge=1, le=366 * 24 * 3_600_000)]
 MirrorWord = Literal["auto", "all", "none"]
 MIRROR_WORDS = get_args(MirrorWord)
+HostWord = Literal["inline", "process"]
 Count = Annotated[int, msgspec.Meta(ge=1, le=1_000)]
 
 
@@ -124,6 +125,14 @@ class Blobs(msgspec.Struct, frozen=True):
     """Of all that is here when one is fetched that only a copy of another outbox names."""
 
 
+class Engine(msgspec.Struct, frozen=True):
+    """Where the journal is written."""
+
+    host: HostWord = "inline"
+    """``inline``: in the process that serves, which stands still while the disk confirms. ``process``: in one
+    of its own, so that serving goes on meanwhile."""
+
+
 class Log(msgspec.Struct, frozen=True):
     """What is written down."""
 
@@ -143,6 +152,7 @@ class Config(msgspec.Struct, frozen=True):
     courier: Courier = Courier()
     mirror: Mirror = Mirror()
     blobs: Blobs = Blobs()
+    engine: Engine = Engine()
     log: Log = Log()
 
     def policy(self, *, seed: bool = False) -> Policy:

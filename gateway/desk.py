@@ -12,11 +12,9 @@ from auth.scopes import Admin, Scope
 from gateway.api.mesh import LinkState, LinkStatus, NodeStatus
 from gateway.blobs.keeper import BlobKeeper
 from gateway.clock import Clock
+from gateway.config import HostWord
 from gateway.endpoints.turn_sockets import TurnSockets
 from gateway.engine.effects import Invited
-from gateway.engine.epochs import standing_of
-from gateway.engine.inputs import Now
-from gateway.engine.own_stream import OwnStream
 from gateway.home import Home
 from gateway.links.peering import Peering
 from gateway.links.reach import Reach
@@ -37,14 +35,14 @@ class GatewayDesk:
     runtime: Runtime
     reader: JournalReader
     home: Home
-    own: OwnStream
-    clock: Clock
     turns: TurnSockets
     gatekeeper: Gatekeeper
     registry: Registry
     peering: Peering
     reach: Reach
     started_at_ms: int
+    engine_host: HostWord
+    clock: Clock
     tokens: TokenTable
     blobs: BlobKeeper
 
@@ -97,13 +95,10 @@ class GatewayDesk:
             pid=os.getpid(),
             started_at_ms=self.started_at_ms,
             endpoints=self.reach.endpoints,
-            standing=self._standing(),
+            engine_host=self.engine_host,
+            standing=self.runtime.rest.standing,
             awaited=tuple(self.reader.doubts()),
             forked=tuple(
                 f"{node}/{fork.epoch}" for node, forks in self.runtime.view.forks.items() for fork in forks
             ),
         )
-
-    def _standing(self) -> str:
-        now = Now(self.clock.wall_ms(), self.clock.mono_ms())
-        return standing_of(self.reader, self.runtime.view, self.own, now)

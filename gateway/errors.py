@@ -10,6 +10,7 @@
         ├── Busy              busy                  the queue of inputs is full
         ├── Unreachable       unreachable           nothing listens there, or it is no gateway
         ├── CopyRunning       copy_runs             another process writes with the key of this node
+        ├── EngineLost        engine_lost           the process that writes the journal ended by itself
         ├── HomeError         home_error            the node's home or address is missing or unfit
         └── TimedOut          timed_out             no answer in time; what was sent stays sent
 """
@@ -64,3 +65,9 @@ class CopyRunning(WorldError):
 
     code = "copy_runs"
     retryable = False
+
+
+class EngineLost(WorldError):
+    """The process of this gateway that writes its journal has ended by itself."""
+
+    code = "engine_lost"

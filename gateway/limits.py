@@ -65,3 +65,6 @@ BLOBS_BYTES_MAX = 16 * 1024**3
 BLOBS_MIRRORED_BYTES_MAX = 4 * 1024**3
 """What blobs may take by default: a fraction of a laptop's disk; and how full it may be before nothing more
 is fetched that only copies name."""
+
+WRITER_ENDS_WITHIN_S = 10.0
+"""How long a gateway that stops waits for the process of its journal, which may be in a commit."""

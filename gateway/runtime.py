@@ -7,13 +7,13 @@ depends on a commit leaves before it.
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from typing import Protocol
 
 import structlog
 
 from gateway.clock import Clock
 from gateway.copies import Copies
 from gateway.crashpoint import CrashPoint, crashpoint
-from gateway.engine import Engine
 from gateway.engine.effects import (
     Answer,
     Effect,
@@ -21,14 +21,17 @@ from gateway.engine.effects import (
     StreamBroken,
 )
 from gateway.engine.inputs import FloorRead, Input, Now, PageRead, Request, ViewChanged
+from gateway.engine.rest import Rest
 from gateway.errors import Denied
 from gateway.feed import Feed
+from gateway.hosting.host import EngineFailed, EngineHost
 from gateway.intake import Intake
 from gateway.limits import STORAGE_PAUSE_S
 from gateway.performing import Outlets, perform
+from outbox.chain import Head
 from outbox.errors import StorageFull
 from outbox.ids import NodeId
-from outbox.store import Store
+from outbox.records import Copy
 from stateroom.view import View
 
 log = structlog.get_logger(__name__)
@@ -37,14 +40,24 @@ OnAnswer = Callable[[Answer], None]
 """Is called once, after the commit that the answer speaks of; it must not raise."""
 
 
+class Journal(Protocol):
+    """What is read of it, once, at the start."""
+
+    def shown(self) -> Head:
+        """How far the own outbox may be shown."""
+        ...
+
+    def copies(self) -> list[Copy]:
+        """Of other outboxes."""
+        ...
+
+
 class Runtime:
     """Feeds one engine and performs its effects. Lives on one event loop."""
 
-    def __init__(
-        self, journal: Store, make_engine: Callable[[View, Now], Engine], view: View, clock: Clock
-    ) -> None:
-        self._journal = journal
-        self._make_engine = make_engine
+    def __init__(self, host: EngineHost, journal: Journal, view: View, clock: Clock) -> None:
+        """``host`` has built its engine for this view."""
+        self._host = host
         self._clock = clock
         self._intake = Intake()
         self._waiting: dict[int, OnAnswer] = {}
@@ -54,7 +67,6 @@ class Runtime:
         self.outlets: Outlets | None = None
         self.feed = Feed(journal.shown(), is_open=False)
         self.copies = Copies(journal.copies())
-        self._engine = make_engine(view, self._now())
 
     # --- asking
 
@@ -109,9 +121,14 @@ class Runtime:
         """The same for inputs of the process itself, which never wait (a socket closed, the view changed)."""
         self._intake.put(item)
 
+    @property
+    def rest(self) -> Rest:
+        """What the engine said of itself after its last tick."""
+        return self._host.rest
+
     def wall_ms(self) -> int:
         """The time by which the engine judges: ahead of the machine's clock after that was set back."""
-        return self._engine.wall_ms(self._now())
+        return self.rest.wall_ms(self._now())
 
     def see(self, view: View) -> None:
         """The state room changed."""
@@ -121,31 +138,31 @@ class Runtime:
     # --- the loop
 
     async def run(self) -> None:
-        """Tick for ever. Raises StorageFailed when the disk can no longer be trusted."""
+        """Tick for ever. Raises StorageFailed when the disk can no longer be trusted, and EngineLost."""
         while True:
             await self._until_due()
             await self._intake.gather()
-            if not self._tick(self._intake.take()):
+            if not await self._tick(self._intake.take()):
                 await asyncio.sleep(STORAGE_PAUSE_S)
 
     async def _until_due(self) -> None:
         if not self._intake:
-            wake_ms = self._engine.next_wake_ms(self._now())
+            wake_ms = self.rest.wake_ms
             await self._intake.wait(
                 None if wake_ms is None else max(0.0, (wake_ms - self._clock.mono_ms()) / 1000)
             )
 
-    def _tick(self, batch: list[Input]) -> bool:
+    async def _tick(self, batch: list[Input]) -> bool:
         """One transaction; False when the disk refused it and every request in it was told so."""
         try:
-            effects = self._decide(batch)
+            effects = await self._host.apply(batch, self._now())
         except StorageFull as error:
             self._storage_full(batch, error)
             return False
-        except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError):
+        except EngineFailed:
             log.exception("tick.failed", inputs=len(batch))
-            self._rebuild()
-            return self._isolate(batch)
+            self._outlet().reset()
+            return await self._isolate(batch)
         if self.storage_full:
             self.storage_full = False
             log.info("storage.back")
@@ -154,19 +171,7 @@ class Runtime:
         crashpoint(CrashPoint.ENGINE_AFTER_EFFECTS)
         return True
 
-    def _decide(self, batch: list[Input]) -> list[Effect]:
-        try:
-            self._journal.begin()
-            effects = self._engine.apply(batch, self._now())
-            crashpoint(CrashPoint.ENGINE_BEFORE_COMMIT)
-            self._journal.commit()
-            crashpoint(CrashPoint.ENGINE_AFTER_COMMIT)
-        except BaseException:
-            self._journal.rollback()
-            raise
-        return effects
-
-    def _isolate(self, batch: list[Input]) -> bool:
+    async def _isolate(self, batch: list[Input]) -> bool:
         """A bug met one of these inputs: try them one by one, so that it harms nobody but its sender.
 
         False when the disk was full from one of them on: those were told so.
@@ -177,14 +182,14 @@ class Runtime:
                 self._perform(_failure(item))
                 continue
             try:
-                effects = self._decide([item])
+                effects = await self._host.apply([item], self._now())
             except StorageFull as error:
                 self._let_go(batch[:place])
                 self._storage_full(batch[place:], error)
                 return False
-            except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError):
+            except EngineFailed:
                 log.exception("input.failed", kind=type(item).__name__)
-                self._rebuild()
+                self._outlet().reset()
                 self._perform(_failure(item))
                 refused |= _streams([item])
                 batch += self._withdraw(refused)  # comes up in this loop
@@ -202,7 +207,7 @@ class Runtime:
         if not self.storage_full:
             self.storage_full = True
             log.error("storage.full", hint=error.hint)
-        self._rebuild()
+        self._outlet().reset()
         batch += self._withdraw(_streams(batch))
         for item in batch:
             if isinstance(item, PageRead | FloorRead):
@@ -214,10 +219,6 @@ class Runtime:
     def _withdraw(self, refused: set[NodeId]) -> list[Input]:
         """What follows a page or a floor that was not kept would be a hole; all of it is asked for again."""
         return self._intake.withdraw(lambda item: _follows(item, refused))
-
-    def _rebuild(self) -> None:
-        self._engine = self._make_engine(self.view, self._now())
-        self._outlet().reset()
 
     # --- effects
 

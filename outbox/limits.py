@@ -111,3 +111,10 @@ READER_LEASE_MS = 7 * 24 * 3600 * 1000
 
 QUARANTINED_KEPT = 10_000
 """Entries that are no events and are kept for an operator; the oldest go first."""
+
+LOCK_WAIT_S = 10.0
+"""How long a start waits for the lock of a home whose holder has died: what it left behind is in its last
+transaction, on a disk that may be slow."""
+
+LOCK_LOOK_EVERY_S = 0.02
+"""Between two looks at such a lock."""

@@ -2,32 +2,48 @@
 
 import fcntl
 import os
+import time
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from outbox.errors import HomeLocked
+from outbox.limits import LOCK_LOOK_EVERY_S, LOCK_WAIT_S
 
 
 class HomeLock:
     """The lock file of a home, held from construction to ``close`` (or to the end of the process).
 
+    A process that shares the open file (``fileno``) shares the lock: the home is free when neither is there.
+    Whose holder has died is waited for, for a moment: such a process may be on its way out.
     Raises HomeLocked when another process, or another lock of this one, holds it.
     """
 
     def __init__(self, path: Path) -> None:
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        until_s = time.monotonic() + LOCK_WAIT_S
+        while not self._take():
+            holder = os.pread(self._file, 20, 0).decode(errors="replace").strip() or "unknown"
+            if not _has_died(holder) or time.monotonic() > until_s:
+                os.close(self._file)
+                raise HomeLocked(
+                    f"{path.parent} is in use by process {holder}",
+                    hint="stop the other gateway of this home first",
+                )
+            time.sleep(LOCK_LOOK_EVERY_S)
+        os.ftruncate(self._file, 0)
+        os.pwrite(self._file, f"{os.getpid()}\n".encode(), 0)
+
+    def fileno(self) -> int:
+        """The open file, for a process that shall hold the lock too."""
+        return self._file
+
+    def _take(self) -> bool:
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            holder = os.read(self._file, 20).decode(errors="replace").strip() or "unknown"
-            os.close(self._file)
-            raise HomeLocked(
-                f"{path.parent} is in use by process {holder}",
-                hint="stop the other gateway of this home first",
-            ) from None
-        os.ftruncate(self._file, 0)
-        os.pwrite(self._file, f"{os.getpid()}\n".encode(), 0)
+            return False
+        return True
 
     def close(self) -> None:
         """Let the home go; the file stays, since deleting it would let two processes lock two files."""
@@ -42,3 +58,14 @@ class HomeLock:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _has_died(process: str) -> bool:
+    """Whether there is no such process; False for whatever is no number."""
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return True
+    except (ValueError, OverflowError, PermissionError):
+        return False
+    return False

@@ -33,6 +33,8 @@ class NodeStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     software: str
     pid: int
     started_at_ms: int
+    engine_host: Literal["inline", "process"] = "inline"
+    """Whether the journal is written in this process, or in one of its own."""
     endpoints: tuple[str, ...] = ()
     """URLs by which other nodes reach this one."""
     room_loaded: bool = True

@@ -1,11 +1,7 @@
 """At a start: what the journal says is here and is not, as after a restore from a backup, is missing."""
 
-import structlog
-
 from outbox.blobfiles import BlobFiles
 from outbox.store import Store
-
-log = structlog.get_logger(__name__)
 
 
 def forget_missing(store: Store, files: BlobFiles) -> int:
@@ -16,5 +12,4 @@ def forget_missing(store: Store, files: BlobFiles) -> int:
         for row in gone:
             store.drop_blob(row.sha256)
         store.commit()
-        log.warning("blobs.missing", blobs=len(gone), first=gone[0].sha256)
     return len(gone)

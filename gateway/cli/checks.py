@@ -158,7 +158,8 @@ def _socket(home: Home) -> Iterator[Finding]:
 def _gateway(home: Home) -> Iterator[Finding]:
     status = wait(_status(home))
     level, do = (Level.OK, "") if status.ready else (Level.FAIL, "see its log")
-    yield Finding("gateway", level, f"{status.node} {'is ready' if status.ready else 'is not ready'}", do)
+    what = f"{status.node} {'is ready' if status.ready else 'is not ready'}"
+    yield Finding("gateway", level, f"{what}; engine.host is {status.process.engine_host}", do)
     if status.storage_full:
         yield Finding("gateway", Level.FAIL, "the disk is full", "free some space; it goes on by itself")
     yield from _own_outbox(status)

@@ -1,6 +1,7 @@
 """``gateway harness``: prove on this machine what the mesh promises."""
 
 from pathlib import Path
+from typing import Literal
 
 import click
 
@@ -108,6 +109,13 @@ def sim(
     help="Ways between the gateways: cables on loopback, or network namespaces (Linux, root).",
 )
 @click.option(
+    "--engine-host",
+    type=click.Choice(["inline", "process"]),
+    default="inline",
+    show_default=True,
+    help="Where the gateways write their journals.",
+)
+@click.option(
     "--dir",
     "directory",
     type=click.Path(path_type=Path, file_okay=False),
@@ -128,6 +136,7 @@ def run(
     rate: float,
     seed: int,
     net: str,
+    engine_host: Literal["inline", "process"],
     directory: Path | None,
     report: bool,
     keep: bool,
@@ -149,6 +158,7 @@ def run(
         rate=rate,
         seed=seed,
         net=Net(net),
+        engine_host=engine_host,
         directory=directory,
         report=report,
         keep=keep,

@@ -6,6 +6,8 @@ from gateway.cli.homes import ask
 from gateway.cli.options import as_json, duration
 from gateway.cli.output import emit_json, moment, note, table
 
+_WRITTEN = {"inline": "by the gateway itself", "process": "by a process of its own"}
+
 
 @click.command()
 @as_json
@@ -23,6 +25,7 @@ def status(context: click.Context, *, as_json: bool) -> None:
         ("ready", found.ready),
         ("since", moment(found.process.started_at_ms)),
         ("endpoints", ", ".join(found.process.endpoints)),
+        ("journal written", _WRITTEN[found.process.engine_host]),
         ("events in the outbox", f"{found.head_seq} of epoch {found.epoch}, {found.process.standing}"),
         *((("waits for", ", ".join(found.process.awaited)),) if found.process.awaited else ()),
         *((("forked", ", ".join(found.process.forked)),) if found.process.forked else ()),

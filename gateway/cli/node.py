@@ -139,15 +139,32 @@ def _reason(error: OSError | UnicodeDecodeError) -> str:
     type=click.Choice(["debug", "info", "warning", "error"]),
     help="What is logged (default info).",
 )
+@click.option(
+    "--engine-host",
+    type=click.Choice(["inline", "process"]),
+    help="Where the journal is written: here, or in a process of its own (default: the setting engine.host).",
+)
 @click.pass_context
-def run(context: click.Context, *, port: int | None, local_port: int | None, log_level: str | None) -> None:
+def run(
+    context: click.Context,
+    *,
+    port: int | None,
+    local_port: int | None,
+    log_level: str | None,
+    engine_host: str | None,
+) -> None:
     """Run the gateway of this home until SIGINT or SIGTERM."""
     from gateway.app import run as run_gateway
     from gateway.clock import Clock
     from gateway.config import load
 
     home = current_home(context)
-    flags = {"listen.port": port, "local.port": local_port, "log.level": log_level}
+    flags = {
+        "listen.port": port,
+        "local.port": local_port,
+        "log.level": log_level,
+        "engine.host": engine_host,
+    }
     loaded = load(home.config, os.environ, flags)
     run_gateway(home, loaded.config, Clock(), lambda gateway: _ready(home, gateway))
 

@@ -67,6 +67,7 @@ from gateway.engine.peers import Peers
 from gateway.engine.policy import Policy
 from gateway.engine.questions import Questions
 from gateway.engine.residents import Residents
+from gateway.engine.rest import Rest
 from gateway.engine.retention import Retainer
 from gateway.engine.stalls import StreamFlows, StreamStalled
 from gateway.engine.steadyclock import SteadyClock, newest_ms
@@ -181,9 +182,10 @@ class Engine:
             wakes.append(now.mono_ms + max(0, delivery_ms - now.wall_ms))
         return min((wake for wake in wakes if wake is not None), default=None)
 
-    def wall_ms(self, now: Now) -> int:
-        """The time by which this engine judges: what it is to judge later must be dated by it."""
-        return self._clock.peek(now).wall_ms
+    def rest(self, now: Now) -> Rest:
+        """What holds until the next tick."""
+        standing = epochs.standing_of(self._store, self._view, self._own, self._clock.peek(now))
+        return Rest(self.next_wake_ms(now), self._clock.base, standing)
 
     def _begin_epoch(self, tick: Tick) -> None:
         """A new epoch, if one is due; what this engine has told of the one before is void."""

@@ -19,23 +19,28 @@ class SteadyClock:
     """Begins where the newest entry of the own outbox stands, if the machine's clock is behind it."""
 
     def __init__(self, newest_ms: int, now: Now) -> None:
-        self._base = Now(max(newest_ms, now.wall_ms), now.mono_ms)
+        self.base = Now(max(newest_ms, now.wall_ms), now.mono_ms)
         """Where the lead over the machine's clock began; without a lead, the last reading."""
 
     def read(self, now: Now) -> Now:
         """The time to go by."""
-        steady = self.peek(now)
-        if steady.wall_ms == now.wall_ms:
-            self._base = now
-        return steady
+        time = steady(self.base, now)
+        if time.wall_ms == now.wall_ms:
+            self.base = now
+        return time
 
     def peek(self, now: Now) -> Now:
         """The same, without remembering it."""
-        passed_ms = max(0, now.mono_ms - self._base.mono_ms)
-        slow_ms = self._base.wall_ms + passed_ms // 2
-        if not now.wall_ms < slow_ms <= now.wall_ms + LEAD_MS_MAX:
-            return now
-        return Now(slow_ms, now.mono_ms)
+        return steady(self.base, now)
+
+
+def steady(base: Now, now: Now) -> Now:
+    """The time to go by, from where a clock's lead began."""
+    passed_ms = max(0, now.mono_ms - base.mono_ms)
+    slow_ms = base.wall_ms + passed_ms // 2
+    if not now.wall_ms < slow_ms <= now.wall_ms + LEAD_MS_MAX:
+        return now
+    return Now(slow_ms, now.mono_ms)
 
 
 def newest_ms(store: Store) -> int:

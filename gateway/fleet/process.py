@@ -41,6 +41,11 @@ class GatewayProcess:
         """Of the running process."""
         return self._process.pid if self._process is not None else None
 
+    @property
+    def pids(self) -> list[int]:
+        """Of the running process, and on Linux of that of its journal, if it has one."""
+        return [self.pid, *children(self.pid)] if self.pid is not None else []
+
     def client(self) -> GatewayClient:
         """The gateway as its operator sees it."""
         return GatewayClient.of_home(self.home)
@@ -133,4 +138,12 @@ class GatewayProcess:
             if path.exists() and path.stat().st_size:
                 lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
                 return [redact_text(line) for line in lines[-LOG_LINES:]]
+        return []
+
+
+def children(pid: int) -> list[int]:
+    """Processes that the main thread of one has started, where the kernel tells."""
+    try:
+        return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
         return []

@@ -13,6 +13,8 @@ from gateway.engine.effects import Answer, Refused, Sent
 from gateway.engine.inputs import AddAgent, Input, Now, Send
 from gateway.engine.own_stream import OwnStream
 from gateway.engine.policy import Policy
+from gateway.hosting.inline import InlineHost
+from gateway.hosting.ticking import Ticking
 from gateway.runtime import Runtime
 from outbox.errors import StorageFull
 from outbox.ids import AgentId, Epoch, MeshId, NodeId
@@ -76,7 +78,8 @@ def node(disk: Disk) -> Runtime:
             own=own,
         )
 
-    runtime = Runtime(disk, engine, view, clock)
+    host = InlineHost(Ticking(disk, engine, view, Now(clock.wall_ms(), clock.mono_ms())))
+    runtime = Runtime(host, disk, view, clock)
     runtime.outlets = Nobody()  # type: ignore[assignment]
     return runtime
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mesh.processes import Node
+from tests.mesh.processes import ENGINE_HOST, Node
 
 MakeNode = Callable[..., Node]
 
@@ -37,18 +37,24 @@ def make_node(mesh_dir: Path) -> Iterator[MakeNode]:
 
 
 @pytest.fixture
-async def vps(make_node: MakeNode) -> Node:
+def engine_host() -> str:
+    """Where gateways write their journals; a test may be run with each (``parametrize``)."""
+    return ENGINE_HOST
+
+
+@pytest.fixture
+async def vps(make_node: MakeNode, engine_host: str) -> Node:
     """A mesh of one running gateway."""
-    node = make_node("vps", **TALKATIVE)
+    node = make_node("vps", **TALKATIVE, **{"engine.host": engine_host})
     node.found()
     node.start()
     return await node.ready()
 
 
 @pytest.fixture
-async def pair(vps: Node, make_node: MakeNode) -> tuple[Node, Node]:
+async def pair(vps: Node, make_node: MakeNode, engine_host: str) -> tuple[Node, Node]:
     """``vps`` with agent ``ada`` and ``mbp`` with agent ``bob``, linked, each aware of both."""
-    mbp = make_node("mbp", **TALKATIVE)
+    mbp = make_node("mbp", **TALKATIVE, **{"engine.host": engine_host})
     await mbp.join(vps)
     mbp.start()
     await mbp.ready()

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from gateway.fleet.process import children
 from tests.mesh.processes import Node, until
 
 SYNCS = "fsync,fdatasync,sync_file_range"
@@ -25,11 +26,13 @@ async def slow_disk(node: Node, delay_ms: int, notes: Path) -> AsyncIterator[Non
         pytest.skip("strace is not installed")
     assert node.process is not None
     inject = f"inject={SYNCS}:delay_enter={delay_ms * 1000}"
-    command = [strace, "-f", "-p", str(node.process.pid), "-e", f"trace={SYNCS}", "-e", inject]
+    pids = [node.process.pid, *children(node.process.pid)]
+    attached = [part for pid in pids for part in ("-p", str(pid))]
+    command = [strace, "-f", *attached, "-e", f"trace={SYNCS}", "-e", inject]
     with notes.open("wb") as output:
         tracer = subprocess.Popen(command, stdout=output, stderr=output)
     try:
-        await _attached(tracer, notes)
+        await _attached(tracer, notes, len(pids))
         yield
     finally:
         tracer.terminate()
@@ -39,12 +42,12 @@ async def slow_disk(node: Node, delay_ms: int, notes: Path) -> AsyncIterator[Non
         tracer.wait()
 
 
-async def _attached(tracer: subprocess.Popen[bytes], notes: Path) -> None:
+async def _attached(tracer: subprocess.Popen[bytes], notes: Path, processes: int) -> None:
     async def look() -> bool:
         text = notes.read_text()
         if tracer.poll() is not None:
             pytest.skip(f"strace cannot attach here: {text.strip()[:200]}")
-        return "attached" in text
+        return text.count("attached") >= processes
 
     await until(look, ATTACHED_WITHIN_S, "strace is attached")
     await asyncio.sleep(0)

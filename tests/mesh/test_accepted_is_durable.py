@@ -14,7 +14,7 @@ from outbox.ids import EventId
 from outbox.kinds import AckStatus, Kind
 from outbox.reader import JournalReader
 from outbox.records import DeliveryState
-from tests.mesh.processes import Node, until
+from tests.mesh.processes import ENGINE_HOST, Node, until
 from tests.mesh.slowing import slow_disk
 
 DELAY_MS = 250
@@ -31,6 +31,9 @@ def on_disk(journal: JournalReader, event: EventId) -> bool:
     return True
 
 
+@pytest.mark.parametrize(
+    "engine_host", [ENGINE_HOST, pytest.param("process", marks=pytest.mark.long, id="aside")]
+)
 async def test_the_sender_never_knows_before_the_receivers_disk(
     pair: tuple[Node, Node], mesh_dir: Path
 ) -> None:

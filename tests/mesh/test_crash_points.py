@@ -19,7 +19,7 @@ from gateway.judging.witness import Witness
 from tests.mesh.acting import at_work, rest, talk
 from tests.mesh.conftest import MakeNode
 from tests.mesh.judging import faults
-from tests.mesh.processes import Node
+from tests.mesh.processes import ENGINE_HOST, Node
 
 COLLECTING = {CrashPoint.COLLECT_AFTER_TMP, CrashPoint.COLLECT_AFTER_RENAME}
 """Of the collector, which is no gateway: see its own tests."""
@@ -48,6 +48,9 @@ PASSINGS = {
 }
 """The fatal passing: late enough to be in the middle of the conversation."""
 
+ASIDE = {CrashPoint.ENGINE_AFTER_COMMIT}
+"""Passed where the journal is written, and nobody has heard of the commit."""
+
 MESSAGES = 25
 
 
@@ -58,6 +61,22 @@ def test_every_crash_point_has_its_test() -> None:
 @pytest.mark.parametrize("dying", ["mbp", pytest.param("vps", marks=pytest.mark.long)])
 @pytest.mark.parametrize("point", PASSINGS)
 async def test_a_conversation_survives(pair: tuple[Node, Node], point: CrashPoint, dying: str) -> None:
+    await survive(pair, point, dying)
+
+
+@pytest.mark.parametrize("engine_host", ["process"])
+@pytest.mark.parametrize(
+    "point",
+    [point if point in ASIDE else pytest.param(point, marks=pytest.mark.long) for point in PASSINGS],
+)
+async def test_a_conversation_survives_the_process_of_the_journal(
+    pair: tuple[Node, Node], point: CrashPoint
+) -> None:
+    """Some points are passed there, the others in the gateway: whichever dies, the other one ends too."""
+    await survive(pair, point, "mbp")
+
+
+async def survive(pair: tuple[Node, Node], point: CrashPoint, dying: str) -> None:
     vps, mbp = pair
     witness = Witness()
     victim = mbp if dying == "mbp" else vps
@@ -101,7 +120,14 @@ async def test_a_join_survives(vps: Node, make_node: MakeNode, point: CrashPoint
         await join(lab.home, code, None, Clock(), lab.settings)
 
 
-@pytest.mark.parametrize("kills", [pytest.param(2), pytest.param(10, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    ("kills", "engine_host"),
+    [
+        (2, ENGINE_HOST),
+        pytest.param(10, ENGINE_HOST, marks=pytest.mark.long),
+        pytest.param(10, "process", marks=pytest.mark.long),
+    ],
+)
 async def test_kills_at_random_moments(pair: tuple[Node, Node], kills: int) -> None:
     """Each gateway is killed again and again under load, now and then both at once."""
     chance = random.Random(kills)

@@ -21,7 +21,7 @@ from gateway.judging.witness import Witness
 from tests.mesh.acting import at_work, rest, send
 from tests.mesh.conftest import MakeNode
 from tests.mesh.judging import faults
-from tests.mesh.processes import DEATH_WITHIN_S, LOOK_EVERY_S, Node
+from tests.mesh.processes import DEATH_WITHIN_S, ENGINE_HOST, LOOK_EVERY_S, Node
 
 MESSAGES = 4
 """Of each side and run."""
@@ -144,6 +144,9 @@ async def survive(pair: tuple[Node, Node], failure: Failure, place: Path, nth_ma
     return reached
 
 
+@pytest.mark.parametrize(
+    "engine_host", [ENGINE_HOST, pytest.param("process", marks=pytest.mark.long, id="aside")]
+)
 @pytest.mark.parametrize("failure", SAMPLE, ids=str)
 async def test_the_first_ones(pair: tuple[Node, Node], mesh_dir: Path, failure: Failure) -> None:
     if not traces():
@@ -153,6 +156,7 @@ async def test_the_first_ones(pair: tuple[Node, Node], mesh_dir: Path, failure: 
 
 @pytest.mark.long
 @pytest.mark.timeout(1200)
+@pytest.mark.parametrize("engine_host", ["inline", "process"])
 @pytest.mark.parametrize("failure", FAILURES, ids=str)
 async def test_each_one(pair: tuple[Node, Node], mesh_dir: Path, failure: Failure) -> None:
     if not traces():
@@ -161,20 +165,21 @@ async def test_each_one(pair: tuple[Node, Node], mesh_dir: Path, failure: Failur
 
 
 @pytest.mark.parametrize(
-    ("failure", "nth", "says"),
+    ("failure", "nth", "says", "engine_host"),
     [
-        (Failure("listen", "EADDRINUSE"), 2, "does not let this gateway listen"),
-        (Failure("fsync,fdatasync", "EIO", ("journal.db-wal",)), 12, "restart before trusting"),
+        (Failure("listen", "EADDRINUSE"), 2, "does not let this gateway listen", ENGINE_HOST),
+        (Failure("fsync,fdatasync", "EIO", ("journal.db-wal",)), 12, "restart before trusting", "inline"),
+        (Failure("fsync,fdatasync", "EIO", ("journal.db-wal",)), 12, "restart before trusting", "process"),
     ],
-    ids=["a listener", "the disk"],
+    ids=["a listener", "the disk", "the disk, aside"],
 )
 async def test_what_cannot_go_on_ends_and_says_why(
-    make_node: MakeNode, mesh_dir: Path, failure: Failure, nth: int, says: str
+    make_node: MakeNode, mesh_dir: Path, failure: Failure, nth: int, *, says: str, engine_host: str
 ) -> None:
     """uvloop drops a socket that cannot listen without a word: a gateway would run and answer nobody."""
     if not traces():
         pytest.skip("strace is not installed")
-    node = make_node("vps")
+    node = make_node("vps", **{"engine.host": engine_host})
     node.found()
     node.start(tracer=failure.tracer(nth, node.home.root, mesh_dir / "strace.txt"))
     async with asyncio.timeout(DEATH_WITHIN_S):

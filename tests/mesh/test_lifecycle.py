@@ -12,11 +12,12 @@ import pytest
 from auth.joincodes import decode_join_code
 from gateway.clock import Clock
 from gateway.errors import HomeError
+from gateway.fleet.process import children
 from gateway.founding import found
 from gateway.joining import join
 from outbox.database import Database
 from tests.mesh.conftest import MakeNode
-from tests.mesh.processes import Node, until
+from tests.mesh.processes import LOST, READY_WITHIN_S, Node, until
 
 STEPS = ["keys/node.key", "room.db", "issuer.json", "gateway.toml", "journal.db"]
 """What a join puts down, in this order."""
@@ -131,3 +132,32 @@ async def test_nodes_show_how_far_another_outbox_goes(pair: tuple[Node, Node]) -
         return row.head_seq >= 3
 
     await until(known, 20, "the head of mbp is shown")
+
+
+@pytest.mark.parametrize("engine_host", ["process"])
+async def test_a_gateway_ends_when_the_process_of_its_journal_is_killed(pair: tuple[Node, Node]) -> None:
+    """It says why; started again it has all that it had answered."""
+    if sys.platform != "linux":
+        pytest.skip("only Linux tells who the children of a process are")
+    vps, mbp = pair
+    async with vps.client() as gateway:
+        assert (await gateway.status()).process.engine_host == "process"
+        sent = (await gateway.agent("ada").send("bob", "kept")).event_id
+    assert vps.process is not None
+    (writer,) = children(vps.process.pid)
+    os.kill(writer, signal.SIGKILL)
+    await vps.dead()
+    what, why, to_do = vps.tail().splitlines()[-3:]
+    assert LOST in what
+    assert "ended by itself" in why
+    assert "start the gateway again" in to_do
+    assert "gateway.failed" in vps.log()
+    vps.start()
+    await vps.ready()
+    reader = mbp.journal()
+
+    async def arrived() -> bool:
+        return bool(reader.ledger(sent))
+
+    await until(arrived, READY_WITHIN_S, "it arrives")
+    reader.close()

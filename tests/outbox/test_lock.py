@@ -1,13 +1,17 @@
+import fcntl
 import os
 import signal
 import stat
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from outbox.errors import HomeLocked
+from outbox.limits import LOCK_WAIT_S
 from outbox.lock import HomeLock
 
 HOLDER = """
@@ -49,3 +53,39 @@ def test_a_killed_process_leaves_no_lock(tmp_path: Path) -> None:
         holder.send_signal(signal.SIGKILL)
         holder.wait(timeout=10)
     HomeLock(path).close()
+
+
+SHARER = """
+import os, subprocess, sys
+from pathlib import Path
+from outbox.lock import HomeLock
+lock = HomeLock(Path(sys.argv[1]))
+subprocess.Popen(["cat"], pass_fds=(lock.fileno(),), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+os._exit(0)
+"""
+
+
+def test_a_home_is_free_when_nobody_shares_its_lock_any_more(tmp_path: Path) -> None:
+    """Its holder has died; what it started goes on until its input ends, and is waited for."""
+    path = tmp_path / "lock"
+    theirs, ours = os.pipe()
+    subprocess.run([sys.executable, "-c", SHARER, str(path)], check=True, timeout=10, stdin=theirs)
+    os.close(theirs)
+    with path.open("rb") as file, pytest.raises(BlockingIOError):
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with ThreadPoolExecutor(1) as waiting:
+        lock = waiting.submit(HomeLock, path)
+        os.close(ours)
+        lock.result(LOCK_WAIT_S).close()
+
+
+def test_who_lives_is_not_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    with HomeLock(path):
+        began_s = time.monotonic()
+        with pytest.raises(HomeLocked):
+            HomeLock(path)
+        assert time.monotonic() - began_s < LOCK_WAIT_S / 2
+        path.write_text("nobody\n")
+        with pytest.raises(HomeLocked, match="nobody"):
+            HomeLock(path)

@@ -158,12 +158,12 @@ class Injector:
 
     @asynccontextmanager
     async def _tampered(self, station: Station, injection: Injection, syncs: str) -> AsyncIterator[None]:
-        pid = station.process.pid
-        assert pid is not None, "it was looked at a moment ago"
+        pids = station.process.pids
+        assert pids, "it was looked at a moment ago"
         with station.troubled(injection.fault):
             async with AsyncExitStack() as stack:
                 try:
-                    await stack.enter_async_context(tampered(pid, f"{SYNCS}:{syncs}"))
+                    await stack.enter_async_context(tampered(pids, f"{SYNCS}:{syncs}"))
                 except FleetFailed as failed:
                     self._tell(f"{station.node}: {failed}")
                 yield

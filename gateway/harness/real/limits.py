@@ -97,3 +97,6 @@ SENDS_WITHIN_S = 60.0
 
 FAULTS_SHOWN = 40
 """A screenful: the first few tell the story."""
+
+FAILED_STATUS = 1
+"""Of a gateway that ended because the process of its journal did."""

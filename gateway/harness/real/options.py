@@ -4,6 +4,7 @@ from pathlib import Path
 
 import msgspec
 
+from gateway.config import HostWord
 from gateway.harness.real.faultclass import FaultClass
 from gateway.harness.real.net import Net
 
@@ -21,6 +22,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     directory: Path | None = None
     """Where everything goes; it must be empty or new. None makes a temporary one."""
     net: Net = Net.LOOPBACK
+    engine_host: HostWord = "inline"
     report: bool = False
     """Whether the outboxes are collected and the Spark report is held against the journals."""
     keep: bool = False
@@ -32,8 +34,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         """What repeats the run."""
         faults = ",".join(self.faults) or "none"
         net = "" if self.net is Net.LOOPBACK else f" --net {self.net}"
+        host = "" if self.engine_host == "inline" else f" --engine-host {self.engine_host}"
         report = " --report" if self.report else ""
         return (
             f"gateway harness run --nodes {self.nodes} --duration {self.duration_s} --faults {faults}"
-            f" --rate {self.rate:g} --seed {self.seed}{net}{report}"
+            f" --rate {self.rate:g} --seed {self.seed}{net}{host}{report}"
         )

@@ -102,7 +102,15 @@ class Harness:
     async def _perform(self) -> tuple[Site, Case]:
         made = NamespaceNetwork if self._options.net is Net.NS else CableNetwork
         network: Network = await made.open(self._nodes)
-        site = Site(self._root, os.environ, self._nodes, network=network, clock=self._clock, tell=self._tell)
+        site = Site(
+            self._root,
+            os.environ,
+            self._nodes,
+            network=network,
+            clock=self._clock,
+            tell=self._tell,
+            engine_host=self._options.engine_host,
+        )
         try:
             self._progress.begin("gateways", len(self._nodes) + 2)
             await site.begin(self._schedule, self._step())

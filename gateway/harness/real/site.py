@@ -9,6 +9,7 @@ from pathlib import Path
 
 from gateway.client import GatewayClient
 from gateway.clock import Clock
+from gateway.config import HostWord
 from gateway.fleet.errors import FleetFailed
 from gateway.fleet.fleet import Fleet
 from gateway.fleet.waiting import comes_true, until
@@ -60,14 +61,20 @@ class Site:
         network: Network,
         clock: Clock,
         tell: Callable[[str], None],
+        engine_host: HostWord = "inline",
     ) -> None:
         self.nodes = tuple(nodes)
         self.network = network
         self.disks: dict[NodeId, SmallDisk] = {}
-        settings = {node: {**_SETTINGS, **network.settings(node)} for node in nodes}
+        settings = {
+            node: {**_SETTINGS, "engine.host": engine_host, **network.settings(node)} for node in nodes
+        }
         prefixes = {node: network.prefix(node) for node in nodes}
         self.fleet = Fleet(root, environ, settings, prefixes)
-        self.stations = {node: Station(process, clock, tell) for node, process in self.fleet.gateways.items()}
+        aside = engine_host == "process"
+        self.stations = {
+            node: Station(process, clock, tell, aside=aside) for node, process in self.fleet.gateways.items()
+        }
         self._root = root
         self._clock = clock
         self._codes: tuple[str, ...] = ()

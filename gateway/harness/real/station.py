@@ -13,7 +13,7 @@ from gateway.fleet.process import GatewayProcess
 from gateway.fleet.waiting import comes_true
 from gateway.harness.real.equipment import faketime
 from gateway.harness.real.faultclass import FaultClass
-from gateway.harness.real.limits import EXPLAINS_MS, REVIVE_PAUSE_S, REVIVES_MAX
+from gateway.harness.real.limits import EXPLAINS_MS, FAILED_STATUS, REVIVE_PAUSE_S, REVIVES_MAX
 from gateway.harness.real.notes import End, Mark
 from gateway.judging.lives import Life
 from outbox.ids import NodeId
@@ -23,11 +23,16 @@ from outbox.reader import JournalReader
 class Station:
     """Knows whether its gateway is meant to run."""
 
-    def __init__(self, process: GatewayProcess, clock: Clock, tell: Callable[[str], None]) -> None:
+    def __init__(
+        self, process: GatewayProcess, clock: Clock, tell: Callable[[str], None], *, aside: bool = False
+    ) -> None:
+        """``aside``: its journal is written by a process of its own."""
         self.process = process
         self.ends: list[End] = []
         self.marks: list[Mark] = []
         self.starts = 0
+        self._deaths = {-signal.SIGKILL, FAILED_STATUS} if aside else {-signal.SIGKILL}
+        """How it may end at a crash point: of its own, or because the process of its journal died there."""
         self._clock = clock
         self._tell = tell
         self._away = 0
@@ -102,7 +107,7 @@ class Station:
             self._begins()
             self.process.launch({**self._clock_environ(), VARIABLE: point})
             died = await comes_true(self._is_dead, within_s)
-            if died and self.process.ended != -signal.SIGKILL:
+            if died and self.process.ended not in self._deaths:
                 self._note_end()
             await self._take_down(orderly=False)
         await self.up()

@@ -1,8 +1,10 @@
-"""``strace`` at a running gateway: its system calls come late or fail."""
+"""``strace`` at a running gateway: its system calls, and those of the process of its journal, come late or
+fail.
+"""
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from gateway.fleet.errors import FleetFailed
@@ -12,11 +14,12 @@ SYNCS = "fsync,fdatasync,sync_file_range"
 
 
 @asynccontextmanager
-async def tampered(pid: int, inject: str) -> AsyncIterator[None]:
+async def tampered(pids: Sequence[int], inject: str) -> AsyncIterator[None]:
     """While in here, ``strace -e inject=…`` is at work. Raises FleetFailed when it cannot attach."""
     calls = inject.partition(":")[0]
     tracer = await asyncio.create_subprocess_exec(
-        *("strace", "-f", "-p", str(pid), "-e", f"trace={calls}", "-e", f"inject={inject}"),
+        *("strace", "-f", *(part for pid in pids for part in ("-p", str(pid)))),
+        *("-e", f"trace={calls}", "-e", f"inject={inject}"),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,

@@ -20,8 +20,10 @@ from gateway.engine.inputs import Now
 from gateway.engine.own_stream import OwnStream, Reason
 from gateway.engine.policy import Policy
 from gateway.feed import Feed
+from gateway.harness.sim.aside import SimLine
 from gateway.harness.sim.blobdisk import SimBlobs
 from gateway.harness.sim.clocks import SimClock
+from gateway.harness.sim.dice import Dice
 from gateway.harness.sim.disk import Disk
 from gateway.harness.sim.loop import SimLoop
 from gateway.harness.sim.network import Network
@@ -29,6 +31,11 @@ from gateway.harness.sim.peering import SimPeering
 from gateway.harness.sim.room import SimRooms, Stored
 from gateway.harness.sim.signing import Keys
 from gateway.harness.sim.wire import WireEnd
+from gateway.hosting.host import EngineHost
+from gateway.hosting.inline import InlineHost
+from gateway.hosting.piped import PipedHost
+from gateway.hosting.serving import Serving
+from gateway.hosting.ticking import Ticking
 from gateway.limits import HEAD_EVERY_S
 from gateway.links.fetching import Fetcher
 from gateway.links.link import Link
@@ -67,6 +74,8 @@ class SimHome:
     """Others can dial it."""
     policy: Policy = field(default_factory=Policy)
     limits: CourierLimits = field(default_factory=CourierLimits)
+    trips: Dice | None = None
+    """How long requests are on their way to the process of its journal, if it has one."""
     restored: Reason | None = None
     """A backup was put back since the last start."""
     lost: list[Disk] = field(default_factory=list)
@@ -154,6 +163,7 @@ class SimGateway:
         self._listens = listens
         self._local: Local
         self._tasks: asyncio.TaskGroup | None = None
+        self._line: SimLine | None = None
 
     def start(self) -> None:
         """Begin; runs in the process's own loop."""
@@ -167,7 +177,9 @@ class SimGateway:
         identity = home.disk.identity()
         self._own = OwnStream(identity.epoch, home.restored)
         self.rooms = rooms = SimRooms(identity, home.keys, clock, home.stored)
-        self.runtime = runtime = Runtime(home.disk, self._engine, rooms.view(), clock)
+        view = rooms.view()
+        host = await self._host(view, Now(clock.wall_ms(), clock.mono_ms()))
+        self.runtime = runtime = Runtime(host, home.disk, view, clock)
         self.blobs = BlobKeeper(home.blobs, runtime, home.disk, BLOBS_BYTES_MAX)
         self._local = local = Local(
             identity, runtime, home.disk, clock, self._key_of, home.policy.mirror, self.blobs
@@ -254,6 +266,22 @@ class SimGateway:
 
     def _key_of(self, node: NodeId) -> Verify | None:
         return self.home.keys.key(node).verify if self.runtime.view.node(node) is not None else None
+
+    async def _host(self, view: View, now: Now) -> EngineHost:
+        if self.home.trips is None:
+            return InlineHost(self._ticking(view, now))
+        self._line = SimLine(Serving(self._ticking), self.home.trips)
+        return await PipedHost.build(self._line, view, now)
+
+    def busy(self, us: int) -> None:
+        """A commit takes so long: this process stands still, or that of its journal."""
+        if self._line is not None:
+            self._line.busy(us)
+        else:
+            self.loop.stop_for(us)
+
+    def _ticking(self, view: View, now: Now) -> Ticking:
+        return Ticking(self.home.disk, self._engine, view, now)
 
     def _engine(self, view: View, now: Now) -> Engine:
         home = self.home

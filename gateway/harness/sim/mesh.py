@@ -110,6 +110,8 @@ class SimMesh:
             home.policy = replace(home.policy, mirror=MirrorPolicy(nodes="all"))
         if self.files:
             home.policy = replace(home.policy, blob_grace_ms=_BLOB_GRACE_MS)
+        if Fault.ASIDE in self.plan.faults and Dice(self.plan.seed, f"host of {name}").chance(0.5):
+            home.trips = Dice(self.plan.seed, f"trips of {name}")
         if Fault.RETENTION in self.plan.faults:
             lease_ms = Dice(self.plan.seed, "retention").among(_READER_LEASES_MS)
             kept = Retention(entries_max=15, reader_lease_ms=lease_ms)
@@ -193,7 +195,7 @@ class SimMesh:
         gateway.residents = [self._operate, *(agent.live for agent in self.residents(name))]
         gateway.on_exit = lambda error: self._ended(name, error)
         loop.on_death = lambda: self.kill(name)
-        self.homes[name].disk.busy = loop.stop_for
+        self.homes[name].disk.busy = gateway.busy
         self.gateways[name] = gateway
         self.chronicle.note(name, "starts")
         loop.call_soon(gateway.start)

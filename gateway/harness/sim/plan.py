@@ -71,6 +71,8 @@ class Fault(StrEnum):
     """The home of a node is started a second time, as from the image of a virtual machine."""
     FALLBACK = "fallback"
     """The same, and agents name nodes that answer for them meanwhile; only these worlds have heartbeats."""
+    ASIDE = "aside"
+    """Some nodes have their journals written by a process of its own: others have turns during a commit."""
 
 
 ON_REQUEST = frozenset({Fault.RESTORE, Fault.CLONE, Fault.FALLBACK})

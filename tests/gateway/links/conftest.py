@@ -17,6 +17,8 @@ from gateway.engine.inputs import AddAgent, Now, Send
 from gateway.engine.own_stream import OwnStream
 from gateway.engine.policy import MirrorPolicy, Policy
 from gateway.harness.sim.blobdisk import SimBlobs
+from gateway.hosting.inline import InlineHost
+from gateway.hosting.ticking import Ticking
 from gateway.links.errors import SocketClosed
 from gateway.links.fetching import Fetcher
 from gateway.links.link import Link
@@ -118,11 +120,14 @@ class Gateway:
         self.registry: Registry
         self.blobs: BlobKeeper
         self.fetcher: Fetcher
+        self.engine: Engine
 
     def start(self) -> None:
         self.own = OwnStream(self.store.identity().epoch)
         self.own.answered(NodeId("elsewhere"), 0)
-        self.runtime = Runtime(self.store, self._engine, self.mesh.view(), self.clock)
+        view, now = self.mesh.view(), Now(self.clock.wall_ms(), self.clock.mono_ms())
+        host = InlineHost(Ticking(self.store, self._engine, view, now))
+        self.runtime = Runtime(host, self.store, view, self.clock)
         mirror = self.policy.mirror
         self.blobs = BlobKeeper(self.disk, self.runtime, self.store, 1 << 30)
         self.local = Local(
@@ -149,7 +154,7 @@ class Gateway:
         return verify_of(node) if node in self.mesh.names else None
 
     def _engine(self, view: View, now: Now) -> Engine:
-        return Engine(
+        self.engine = Engine(
             self.store,
             view,
             lambda text: sign(self.name, text),
@@ -160,6 +165,7 @@ class Gateway:
             desk=_Nothing(),
             own=self.own,
         )
+        return self.engine
 
     def link(self, peer: str, wire: Wire, *, dialled: bool = True) -> Link:
         return Link(self.local, NodeId(peer), verify_of(peer), wire, dialled=dialled)

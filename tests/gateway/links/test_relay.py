@@ -239,7 +239,7 @@ async def test_a_copy_begins_where_it_was_switched_on(around_a_seed: Mesh) -> No
         async with mesh.linked("b", "seed"):
             await until(lambda: b.store.cursor(SEED) is not None or seed.store.head().seq == 0)
             assert b.store.cursor(A) is None
-            assert not b.runtime._engine._peers.is_behind(A)
+            assert not b.engine._peers.is_behind(A)
             async with mesh.linked("a", "b"):
                 await until(lambda: b.store.cursor(A) == a.store.head())
 

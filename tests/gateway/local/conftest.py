@@ -36,6 +36,8 @@ from gateway.engine.inputs import Now, PageRead
 from gateway.engine.own_stream import OwnStream
 from gateway.engine.policy import Policy
 from gateway.home import Home
+from gateway.hosting.inline import InlineHost
+from gateway.hosting.ticking import Ticking
 from gateway.runtime import Runtime
 from gateway.serving.servers import make_server, quieten
 from gateway.serving.sockets import bind_unix
@@ -113,7 +115,9 @@ class LocalNode:
                 own=own,
             )
 
-        self.runtime = Runtime(self.journal, make_engine, self._view(1), self.clock)
+        view, now = self._view(1), Now(self.clock.wall_ms(), self.clock.mono_ms())
+        host = InlineHost(Ticking(self.journal, make_engine, view, now))
+        self.runtime = Runtime(host, self.reader, view, self.clock)
         self.runtime.outlets = self
         disk = ThreadedBlobs(BlobFiles(self.home.blobs), self.clock)
         self.blobs = BlobKeeper(disk, self.runtime, self.reader, self.blobs_bytes_max)
