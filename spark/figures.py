@@ -3,13 +3,17 @@
 Times leave Spark as numbers: collected timestamps would be in the zone of this process.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
 from outbox.kinds import RULES
 from outbox.records import DeliveryState
+from spark.gaps import Bucket as Held
 from spark.limits import (
     AGENTS_MAX,
     BUCKETS_MAX,
@@ -67,9 +71,11 @@ end
 class Tables(msgspec.Struct, frozen=True):
     """What the job has made so far."""
 
-    events: "DataFrame"
+    held: Sequence[Held]
+    """Which entries of each outbox are in the lake."""
     lifecycle: "DataFrame"
     incidents: "DataFrame"
+    states: "DataFrame"
     latency: "DataFrame"
 
 
@@ -78,17 +84,18 @@ def summarise(
 ) -> Summary:
     """Ask the tables for everything that the report shows."""
     width_ms, buckets = _buckets(tables.lifecycle)
+    classes, opened = _classes(tables.incidents, width_ms)
     return Summary(
         as_of_ms=as_of_ms,
         thresholds=thresholds,
         standings=standings(tables.lifecycle, objectives, as_of_ms),
-        streams=tuple(_lines(_streams(tables.events), Stream)),
-        states=tuple(_lines(states(tables.lifecycle), StateCount)),
-        classes=tuple(_lines(_classes(tables.incidents), ClassCount)),
+        streams=tuple(_streams(tables.held)),
+        states=tuple(sorted(_lines(tables.states, StateCount), key=attrgetter("kind", "state"))),
+        classes=classes,
         latency=tuple(_latency(tables.latency)),
         buckets=buckets,
         bucket_ms=width_ms,
-        incident_counts=tuple(_lines(_opened(tables.incidents, width_ms), IncidentCount)),
+        incident_counts=opened,
         threads=tuple(_threads(tables)),
         incidents=tuple(_lines(_worst(tables.incidents), IncidentLine)),
     )
@@ -98,34 +105,45 @@ def _lines(frame: "DataFrame", line: type[_Line]) -> Iterator[_Line]:
     return (msgspec.convert(row.asDict(), line) for row in frame.collect())
 
 
-def _streams(events: "DataFrame") -> "DataFrame":
-    return (
-        events.selectExpr("sourceNodeId as node", "flags")
-        .groupBy("node")
-        .agg({"*": "count", "flags": "count"})
-        .selectExpr("node", "`count(1)` as events", "`count(flags)` as flagged")
-        .orderBy("node")
-    )
+def _streams(held: Sequence[Held]) -> Iterator[Stream]:
+    for node, parts in groupby(held, key=attrgetter("node")):
+        counts = [(part.events, part.flagged) for part in parts]
+        yield Stream(node, *(sum(column) for column in zip(*counts, strict=True)))
 
 
 def states(lifecycle: "DataFrame") -> "DataFrame":
     """How many root events of a kind are in a state."""
-    return (
-        lifecycle.groupBy("kind", "state")
-        .count()
-        .withColumnRenamed("count", "events")
-        .orderBy("kind", "state")
-    )
+    return lifecycle.groupBy("kind", "state").count().withColumnRenamed("count", "events")
 
 
-def _classes(incidents: "DataFrame") -> "DataFrame":
-    return (
-        incidents.groupBy("class", "severity")
-        .agg({"*": "count", "closedAt": "count"})
-        .selectExpr(
-            "class as name", "severity", "`count(1)` as incidents", "`count(1)` - `count(closedAt)` as open"
+def _classes(
+    incidents: "DataFrame", width_ms: int
+) -> tuple[tuple[ClassCount, ...], tuple[IncidentCount, ...]]:
+    """How many of each class there are, and how many of them opened in each slice of time."""
+    counted = (
+        incidents.selectExpr(
+            "class",
+            "severity",
+            f"floor(unix_millis(openedAt) / {width_ms}) * {width_ms} as startMs",
+            "closedAt",
         )
-        .orderBy("severity", "name")
+        .groupBy("class", "severity", "startMs")
+        .agg({"*": "count", "closedAt": "count"})
+    )
+    total: Counter[tuple[str, str]] = Counter()
+    closed: Counter[tuple[str, str]] = Counter()
+    opened: list[IncidentCount] = []
+    for name, severity, start_ms, found, over in counted.collect():
+        total[severity, name] += found
+        closed[severity, name] += over
+        if start_ms is not None:
+            opened.append(IncidentCount(start_ms, name, found))
+    return (
+        tuple(
+            ClassCount(name, severity, total[severity, name], total[severity, name] - closed[severity, name])
+            for severity, name in sorted(total)
+        ),
+        tuple(sorted(opened, key=attrgetter("name", "start_ms"))),
     )
 
 
@@ -140,17 +158,6 @@ def _worst(incidents: "DataFrame") -> "DataFrame":
     lines = incidents.selectExpr("* except (openedAt, closedAt, createdAt, rulesVersion)", *times)
     order = ("closedAtMs is not null", "severity", "openedAtMs desc", "incidentId")
     return lines.orderBy(*(_order(text) for text in order)).limit(INCIDENTS_JSON_MAX)
-
-
-def _opened(incidents: "DataFrame", width_ms: int) -> "DataFrame":
-    return (
-        incidents.where("openedAt is not null")
-        .selectExpr(f"floor(unix_millis(openedAt) / {width_ms}) * {width_ms} as startMs", "class as name")
-        .groupBy("startMs", "name")
-        .count()
-        .withColumnRenamed("count", "incidents")
-        .orderBy("name", "startMs")
-    )
 
 
 def _threads(tables: Tables) -> Iterator[Thread]:
@@ -179,12 +186,8 @@ def _thread_events(tables: Tables, names: list[str]) -> list[ThreadEvent]:
         "hit is not null as hasIncident",
         "row_number() over (partition by threadId order by hit is null, createdAt, rootId) as place",
     )  # fmt: skip
-    kept = (
-        ranked.where(f"place <= {THREAD_EVENTS_MAX}")
-        .drop("place")
-        .orderBy("threadId", "createdAtMs", "rootId")
-    )
-    return list(_lines(kept, ThreadEvent))
+    kept = ranked.where(f"place <= {THREAD_EVENTS_MAX}").drop("place")
+    return sorted(_lines(kept, ThreadEvent), key=attrgetter("created_at_ms", "root_id"))
 
 
 def _order(text: str) -> "Column":
@@ -207,31 +210,33 @@ def _buckets(lifecycle: "DataFrame") -> tuple[int, tuple[Bucket, ...]]:
     if first is None:
         return WIDTHS_MS[0], ()
     width = bucket_width(last - first)
-    counted = (
-        dated.groupBy((dated.ms - dated.ms % width).alias("start_ms"))
-        .pivot("fared", ["done", "waiting", "failed"])
-        .count()
-        .na.fill(0)
-        .orderBy("start_ms")
+    rows = dated.groupBy((dated.ms - dated.ms % width).alias("start"), "fared").count().collect()
+    counts = {(start, fared): events for start, fared, events in rows}
+    starts = range(min(counts)[0], max(counts)[0] + 1, width)
+    return width, tuple(
+        Bucket(start, *(counts.get((start, fared), 0) for fared in ("done", "waiting", "failed")))
+        for start in starts
     )
-    rows = {
-        row.start_ms: Bucket(row.start_ms, row.done, row.waiting, row.failed) for row in counted.collect()
-    }
-    starts = range(min(rows), max(rows) + 1, width)
-    return width, tuple(rows.get(start, Bucket(start, 0, 0, 0)) for start in starts)
+
+
+_SHOWN = {"kind": 10, "all": 1, "nodes": FLOWS_MAX, "agent": AGENTS_MAX, "route": ROUTES_MAX}
+"""Dimensions in the order of the report, and how many lines of each: the busiest, or the slowest."""
+
+_BUSIEST = "'kind', 'all', 'nodes'"
 
 
 def _latency(latency: "DataFrame") -> Iterator[LatencyLine]:
-    tops = {"kind": 10, "all": 1, "nodes": FLOWS_MAX, "agent": AGENTS_MAX, "route": ROUTES_MAX}
-    for dimension, top in tops.items():
-        measure = (
-            "events" if dimension in {"kind", "all", "nodes"} else "coalesce(processMsP95, acceptMsP95, -1)"
-        )
-        rows = latency.where(f"dimension = '{dimension}'").orderBy(
-            _order(f"{measure} desc"), "source", "target"
-        )
-        for row in rows.limit(top).collect():
-            yield _latency_line(row.asDict())
+    measure = f"if(dimension in ({_BUSIEST}), events, coalesce(processMsP95, acceptMsP95, -1))"
+    ranked = latency.selectExpr(
+        "*",
+        f"row_number() over (partition by dimension order by {measure} desc, source, target) as place",
+    )
+    shown = " or ".join(f"dimension = '{name}' and place <= {top}" for name, top in _SHOWN.items())
+    rows = [row.asDict() for row in ranked.where(shown).collect()]
+    order = list(_SHOWN)
+    for row in sorted(rows, key=lambda row: (order.index(row["dimension"]), row["place"])):
+        del row["place"]
+        yield _latency_line(row)
 
 
 def _latency_line(row: dict[str, str | int | None]) -> LatencyLine:

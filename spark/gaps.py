@@ -1,4 +1,4 @@
-"""Which entries of each outbox are missing in the lake.
+"""Which entries of each outbox are in the lake, and which are missing.
 
 A bitmap a bucket of 32,768 places: exact, idempotent, and a few kilobytes for each bucket to exchange,
 however many events there are. (A window over ``seq`` would sort all events of the busiest node in one
@@ -15,6 +15,7 @@ import msgspec
 
 from outbox.ids import Seq
 from spark.limits import GAP_RANGES_MAX
+from spark.schema import nothing
 from spark.spans import Span, without
 
 if TYPE_CHECKING:
@@ -37,6 +38,10 @@ class Bucket(msgspec.Struct, frozen=True):
     number: int
     bits: bytes | None
     """Which of them are there, lowest place first, lowest bit first; None when all are."""
+    events: int
+    """Rows, copies counted."""
+    flagged: int
+    """Rows of these about which the collector had doubts."""
 
 
 class Gap(msgspec.Struct, frozen=True):
@@ -53,16 +58,10 @@ Forgotten = Mapping[tuple[str, str], Sequence[Span]]
 """Of an epoch of an outbox the places, in order, that its writer had forgotten before it was collected."""
 
 
-def gaps_table(spark: "SparkSession", events: "DataFrame", forgotten: Forgotten) -> "DataFrame":
+def gaps_table(spark: "SparkSession", buckets: Sequence[Bucket], forgotten: Forgotten) -> "DataFrame":
     """The table with ``SCHEMA`` of what is missing between the first place and the last that is there."""
-    buckets = (
-        Bucket(row.node, row.epoch, row.number, _bytes(row.bits)) for row in _buckets(events).collect()
-    )
-    return spark.createDataFrame([msgspec.structs.astuple(gap) for gap in gaps(buckets, forgotten)], SCHEMA)
-
-
-def _bytes(bits: bytearray | None) -> bytes | None:
-    return None if bits is None else bytes(bits)
+    found = [msgspec.structs.astuple(gap) for gap in gaps(buckets, forgotten)]
+    return spark.createDataFrame(found, SCHEMA) if found else nothing(spark, SCHEMA)
 
 
 def seq_gaps(gaps: "DataFrame") -> "DataFrame":
@@ -80,8 +79,21 @@ def seq_gaps(gaps: "DataFrame") -> "DataFrame":
     )
 
 
+def buckets_of(events: "DataFrame") -> list[Bucket]:
+    """All of them, sorted by node, epoch and number."""
+    rows = _buckets(events).collect()
+    found = (
+        Bucket(row.node, row.epoch, row.number, _bytes(row.bits), row.events, row.flagged) for row in rows
+    )
+    return sorted(found, key=attrgetter("node", "epoch", "number"))
+
+
+def _bytes(bits: bytearray | None) -> bytes | None:
+    return None if bits is None else bytes(bits)
+
+
 def _buckets(events: "DataFrame") -> "DataFrame":
-    """Columns as the fields of ``Bucket``, sorted by them."""
+    """Columns as the fields of ``Bucket``."""
     from pyspark.sql import functions as F  # noqa: N812 - the name everybody gives it
 
     places = events.selectExpr(
@@ -89,14 +101,23 @@ def _buckets(events: "DataFrame") -> "DataFrame":
         "epoch",
         "bitmap_bucket_number(seq) as number",
         "bitmap_bit_position(seq) as place",
+        "flags",
     )
     return (
         places.groupBy("node", "epoch", "number")
-        .agg(F.expr("bitmap_construct_agg(place)").alias("bits"))
-        .selectExpr(
-            "node", "epoch", "number", f"case when bitmap_count(bits) < {BUCKET} then bits end as bits"
+        .agg(
+            F.expr("bitmap_construct_agg(place)").alias("bits"),
+            F.expr("count(*)").alias("events"),
+            F.expr("count(flags)").alias("flagged"),
         )
-        .orderBy("node", "epoch", "number")
+        .selectExpr(
+            "node",
+            "epoch",
+            "number",
+            f"case when bitmap_count(bits) < {BUCKET} then bits end as bits",
+            "events",
+            "flagged",
+        )
     )
 
 

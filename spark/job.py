@@ -17,7 +17,7 @@ from spark.errors import SparkFailed
 from spark.events import statements
 from spark.figures import Tables, states, summarise
 from spark.forks import forked, forks
-from spark.gaps import Forgotten, gaps_table, seq_gaps
+from spark.gaps import Bucket, Forgotten, buckets_of, gaps_table, seq_gaps
 from spark.incidents import incidents, stream_incidents
 from spark.limits import INCIDENTS_JSON_MAX, SMALL_LAKE_BYTES
 from spark.masters import LOCAL, parse_settings, place_of
@@ -131,20 +131,19 @@ def make_report(
     with gathering(spark):
         lifecycle = _kept(spark, deliveries(statements(events, files.nodes), thresholds), out / "lifecycle")
     begin()
-    found = _kept(
-        spark, _all_incidents(spark, files, events, lifecycle, as_of_ms=as_of_ms, out=out), out / "incidents"
-    )
+    held = buckets_of(events)
+    of_streams = _of_streams(spark, files, events, held, lifecycle, out=out)
+    found = _kept(spark, _all_incidents(lifecycle, of_streams, as_of_ms), out / "incidents")
     write_table(reviews(found), out / "reviews")
-    write_table(states(lifecycle), out / "states")
-    begin()
-    write_table(latency(lifecycle, as_of_ms), out / "latency")
     begin()
     tables = Tables(
-        events,
-        lifecycle,
-        found,
-        spark.read.parquet(str(out / "latency")),
+        held=held,
+        lifecycle=lifecycle,
+        incidents=found,
+        states=_kept(spark, states(lifecycle), out / "states"),
+        latency=_kept(spark, latency(lifecycle, as_of_ms), out / "latency"),
     )
+    begin()
     judged = default_objectives(thresholds) if objectives is None else objectives
     summary = summarise(tables, as_of_ms, thresholds, judged)
     summary = forgetting(summary, {(found.node, found.epoch): found.entries for found in files.forgotten})
@@ -168,28 +167,37 @@ def gathering(spark: "SparkSession") -> Iterator[None]:
 
 
 def _kept(spark: "SparkSession", frame: "DataFrame", directory: Path) -> "DataFrame":
-    """Write a table and read it from there: what follows does not compute it again."""
+    """Write a table and read it from there: what follows does not compute it again.
+
+    Its schema is known: to ask the files for it would be a job.
+    """
     write_table(frame, directory)
-    return spark.read.parquet(str(directory))
+    return spark.read.schema(frame.schema).parquet(str(directory))
 
 
-def _all_incidents(
+def _of_streams(
     spark: "SparkSession",
     files: EventFiles,
     events: "DataFrame",
+    held: Sequence[Bucket],
     lifecycle: "DataFrame",
     *,
-    as_of_ms: int,
     out: Path,
-) -> "DataFrame":
-    """Those of messages and those of outboxes; the tables of the latter are written on the way."""
+) -> dict[IncidentClass, "DataFrame"]:
+    """Write the tables about outboxes, and read the subjects of their incidents from there."""
     gone: Forgotten = {(found.node, found.epoch): found.places for found in files.forgotten}
-    of_streams = {
-        IncidentClass.SEQ_GAP: seq_gaps(_kept(spark, gaps_table(spark, events, gone), out / "gaps")),
+    return {
+        IncidentClass.SEQ_GAP: seq_gaps(_kept(spark, gaps_table(spark, held, gone), out / "gaps")),
         IncidentClass.FORK: forked(_kept(spark, forks(read_copies(spark, files)), out / "forks")),
         IncidentClass.CLOCK_SKEW: clock_skews(_kept(spark, skew(lifecycle), out / "skew")),
         IncidentClass.UNKNOWN_KIND: unknown_kinds(_kept(spark, strangers(events), out / "strangers")),
     }
+
+
+def _all_incidents(
+    lifecycle: "DataFrame", of_streams: Mapping[IncidentClass, "DataFrame"], as_of_ms: int
+) -> "DataFrame":
+    """Those of messages and those of outboxes."""
     all_of_them = incidents(lifecycle, as_of_ms)
     for name, found in of_streams.items():
         all_of_them = all_of_them.unionByName(stream_incidents(found, name))

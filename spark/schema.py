@@ -14,6 +14,7 @@ import msgspec
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
 SCHEMA_VERSION = 1
@@ -164,3 +165,8 @@ def spark_schema() -> "StructType":
         ColumnType.TIMESTAMP: T.TimestampType(),
     }
     return T.StructType([T.StructField(column.name, types[column.type]) for column in COLUMNS])
+
+
+def nothing(spark: "SparkSession", schema: "StructType | str") -> "DataFrame":
+    """No rows with this schema, and known to be none: what would follow from them is not run."""
+    return spark.createDataFrame([], schema).where("false")

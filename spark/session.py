@@ -49,7 +49,13 @@ _QUERIES = {
 }
 """What the results depend on, or the plan: the same everywhere."""
 
-_SMALL = "-XX:TieredStopAtLevel=1"
+# The fast compiler alone is given 48 MB for its code, which the third report fills: then it is swept in vain.
+_SMALL = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
+
+_SMALL_QUERIES = {
+    # To plan anew between stages is a job for each of them, and takes longer than the stages.
+    "spark.sql.adaptive.enabled": "false",
+}
 
 
 class Setup(msgspec.Struct, frozen=True, kw_only=True):
@@ -116,6 +122,8 @@ def _start(setup: Setup, place: Place) -> "SparkSession":
 
 def _settings(setup: Setup, place: Place) -> dict[str, str]:
     settings = _QUERIES | {"spark.sql.shuffle.partitions": str(setup.partitions)}
+    if setup.small:
+        settings |= _SMALL_QUERIES
     if place is Place.LOCAL:
         settings |= _ON_LOOPBACK | {"spark.local.dir": str(setup.scratch)}
     if place in {Place.LOCAL, Place.CLUSTER}:

@@ -10,7 +10,7 @@ from outbox.ids import Epoch, NodeId
 from spark.errors import LakeEmpty
 from spark.layout import EVENTS, FORGOTTEN, FORKS, STREAMS_GLOB, covering, stream_dir, stream_of
 from spark.limits import CONDITIONS_MAX
-from spark.schema import spark_schema
+from spark.schema import nothing, spark_schema
 from spark.spans import Span, overlaps
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def read_copies(spark: "SparkSession", files: EventFiles) -> "DataFrame":
     """The rows at places that were collected more than once; none when no file overlaps another."""
     paths = [path for copies in files.copies for path in copies.paths]
     if not paths:
-        return spark.createDataFrame([], spark_schema())
+        return nothing(spark, spark_schema())
     return _read(spark, paths).where(" or ".join(_within(copies) for copies in files.copies))
 
 

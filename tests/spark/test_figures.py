@@ -1,8 +1,8 @@
 from spark.deliveries import deliveries
 from spark.figures import FARED, WIDTHS_MS, bucket_width
 from spark.limits import BUCKETS_MAX
-from tests.spark.histories import START_MS, Turn, history
-from tests.spark.reporting import THRESHOLDS, one, report, told
+from tests.spark.histories import Turn, history
+from tests.spark.reporting import THRESHOLDS, one, told
 
 
 def test_slices_of_time_are_usual_ones_and_few():
@@ -29,9 +29,3 @@ def test_a_message_fares_in_one_of_three_ways(spark, tmp_path):
     lives = deliveries(told(spark, tmp_path, rows), THRESHOLDS)
     fared = lives.selectExpr("rootId", f"{FARED} as fared").orderBy("rootId").collect()
     assert [row.fared for row in fared] == [fate for _, fate in FATES]
-
-
-def test_slices_without_messages_are_there_and_empty(spark, tmp_path):
-    summary, _ = report(spark, tmp_path, history([one(), one(created=START_MS + 5000)]))
-    assert summary.bucket_ms == 1000
-    assert [bucket.waiting for bucket in summary.buckets] == [1, 0, 0, 0, 0, 1]

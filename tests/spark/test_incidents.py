@@ -1,3 +1,5 @@
+import pytest
+
 from spark.rules import RULES, RULES_VERSION, Severity
 from tests.spark.histories import (
     ACCEPT_MS,
@@ -94,26 +96,35 @@ CASES = [
 ]  # fmt: skip
 
 
-def test_judges_each_case_as_an_operator_would(spark, tmp_path):
-    _, out = report(spark, tmp_path, history([script for _, script, _, _ in CASES]))
+ENGAGED = one(attempts=2, accepted_ms=(5,), turns=(Turn(9, "ok", "b"), Turn(20, "ok", "a")))
+GIVEN_UP = one(created=START_MS + 9, dead_ms=9000)
+HALF = one(receiver="b,007", accepted_ms=(5,), turns=(Turn(9, "ok", "b"),))
+HALF_GIVEN_UP = one(receiver="b,007", accepted_ms=(5,), turns=(Turn(9, "ok", "b"),), dead_ms=90)
+FIRST = [ENGAGED, GIVEN_UP, HALF, HALF_GIVEN_UP]
+
+
+@pytest.fixture(scope="module")
+def out(spark, tmp_path_factory):
+    """One report of all of them."""
+    scripts = [*FIRST, *(script for _, script, _, _ in CASES)]
+    return report(spark, tmp_path_factory.mktemp("cases"), history(scripts))[1]
+
+
+def test_judges_each_case_as_an_operator_would(out):
     states = {row["rootId"]: row["state"] for row in table(out, "lifecycle")}
     classes = {}
-    rows = table(out, "incidents")
-    for row in rows:
+    for row in table(out, "incidents"):
         classes.setdefault(row["rootId"], set()).add(row["class"])
-    for number, (name, _, state, expected) in enumerate(CASES):
+    for number, (name, _, state, expected) in enumerate(CASES, len(FIRST)):
         assert (states[root_of(number)], classes.get(root_of(number), set())) == (state, expected), name
 
     of_messages = set().union(*(expected for *_, expected in CASES))
     assert of_messages == set(RULES), "a class without a case"
 
 
-def test_says_whom_it_concerns_and_where_to_look(spark, tmp_path):
-    engaged = one(attempts=2, accepted_ms=(5,), turns=(Turn(9, "ok", "b"), Turn(20, "ok", "a")))
-    given_up = one(created=START_MS + 9, dead_ms=9000)
-    _, out = report(spark, tmp_path, history([engaged, given_up]))
-    found = {row["class"]: row for row in table(out, "incidents")}
-    twice, dead = found["duplicate_engagement"], found["dead_letter"]
+def test_says_whom_it_concerns_and_where_to_look(out):
+    found = {row["incidentId"]: row for row in table(out, "incidents")}
+    twice, dead = found[f"duplicate_engagement:{root_of(0)}"], found[f"dead_letter:{root_of(1)}"]
     assert (twice["subject"], twice["rulesVersion"]) == (root_of(0), RULES_VERSION)
     assert (twice["nodes"], twice["agents"]) == (["a", "b"], ["planner", "coder"])
     assert twice["evidence"] == [f"a/{EPOCH}/1", f"b/{EPOCH}/2"]
@@ -134,12 +145,10 @@ def test_outboxes_have_incidents_of_their_own(spark, tmp_path):
     assert all(row["rootId"] is None and row["severity"] in set(Severity) for row in found.values())
 
 
-def test_of_a_group_each_node_is_judged_by_itself_and_the_incident_names_it(spark, tmp_path):
-    half = one(receiver="b,007", accepted_ms=(5,), turns=(Turn(9, "ok", "b"),))
-    given_up = one(receiver="b,007", accepted_ms=(5,), turns=(Turn(9, "ok", "b"),), dead_ms=90)
-    _, out = report(spark, tmp_path, history([half, given_up]))
-    found = (row for row in table(out, "incidents") if row["rootId"] is not None)
+def test_of_a_group_each_node_is_judged_by_itself_and_the_incident_names_it(out):
+    half, given_up = root_of(FIRST.index(HALF)), root_of(FIRST.index(HALF_GIVEN_UP))
+    found = (row for row in table(out, "incidents") if row["rootId"] in {half, given_up})
     assert {(row["incidentId"], row["rootId"], row["toNode"]) for row in found} == {
-        (f"never_accepted:{root_of(0)}@007", root_of(0), "007"),
-        (f"dead_letter:{root_of(1)}@007", root_of(1), "007"),
+        (f"never_accepted:{half}@007", half, "007"),
+        (f"dead_letter:{given_up}@007", given_up, "007"),
     }

