@@ -7,7 +7,7 @@ this node had promised and forgotten is asked back in ``gateway.engine.recall``.
 Source: "The stream" of ``docs/PROTOCOL.md``.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from msgspec.structs import replace
@@ -27,7 +27,7 @@ from outbox.ids import Epoch, NodeId, epoch_ordinal, make_epoch
 from outbox.kinds import Kind
 from outbox.limits import PAGE_BYTES_MAX, PAGE_ENTRIES_MAX
 from outbox.recall import StreamEpoch
-from outbox.records import DeliveryState, Identity
+from outbox.records import Delivery, DeliveryState, Identity
 from outbox.store import Store
 from stateroom.view import View
 
@@ -35,6 +35,8 @@ STREAM_EPOCH = "stream_epoch"
 OWN_FORK = "own_stream_forked"
 COPY_RUNS = "copy_runs"
 _EPOCH_BYTES = 6
+_SENT_AGAIN = frozenset({DeliveryState.EMITTED, DeliveryState.RETRY_PENDING})
+_ANSWERED = frozenset({DeliveryState.ACCEPTED, DeliveryState.PROCESSED, DeliveryState.REPLIED})
 _SHOWN = frozenset({Standing.ALONE, Standing.PROVEN})
 _ACTIVE = _SHOWN | {Standing.FORGOTTEN, Standing.COPIED}
 
@@ -205,17 +207,29 @@ def _owe_again(tick: Tick) -> None:
 
 
 def _say_again(tick: Tick, entry: Entry) -> None:
-    """An answer or a notice that nobody has seen: the same event, as its next attempt."""
+    """What nobody has seen: the same event, as its next attempt.
+
+    What has no answer yet is sent again when its row says so. What has one was answered here, where it could
+    be seen all the same, or was given up: it is said once more so that the outbox tells of it.
+    """
     event = decode_event(entry.body)
-    if event.kind not in {Kind.ACK, Kind.DEAD_LETTER, Kind.SIGNAL}:
-        return  # an obligation: its row says what becomes of it
+    rows = tick.store.obligations(event.event_id)
+    if any(row.state in _SENT_AGAIN for row in rows):
+        return
     last = max(attempt_of(other, event) for other in tick.store.events_about(event.event_id))
     first = tick.store.first_position(event.event_id)
     trace = replace(event.trace, attempt=last + 1, first_position=first)
-    to = decode_header(entry.header).to
-    tick.emit(replace(event, trace=trace), tuple(to) if not isinstance(to, str) else to)
+    to = _takers(rows) if rows else decode_header(entry.header).to
+    seq = tick.emit(replace(event, trace=trace), to)
+    for row in rows:
+        tick.store.put_delivery(replace(row, attempt=last + 1, seq=seq))
     if event.kind == Kind.ACK and event.corr_id is not None:
         tick.repeated |= {(NodeId(reader), event.corr_id) for reader in to}  # not twice in one tick
+
+
+def _takers(rows: Iterable[Delivery]) -> tuple[NodeId, ...]:
+    """Who has it although nobody has seen it: this node, or nobody."""
+    return tuple(row.node for row in rows if row.node is not None and row.state in _ANSWERED)
 
 
 def attempt_of(entry: Entry, event: Event) -> int:

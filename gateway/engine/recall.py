@@ -127,6 +127,10 @@ def _end(tick: Tick, turns: Turns, row: Received, ended: Ended) -> None:
         return
     if turns.live_lease(row) is not None:  # taken away: else it is dealt once more when the lease runs out
         tick.open_incident(DUPLICATE_ENGAGEMENT, row.event_id, f"ended before, {row.to_agent} has it again")
+    elif row.delivery_count:  # given back meanwhile, or dealt before all was forgotten: which, no row says
+        tick.open_incident(
+            POSSIBLE_DUPLICATE, row.event_id, f"ended before, {row.to_agent} had it perhaps again"
+        )
     turns.end_as_before(tick, row, ended.outcome, ended.error)
 
 

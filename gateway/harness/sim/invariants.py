@@ -93,6 +93,8 @@ def _sent(mesh: SimMesh, name: NodeId, outbox: OutboxRead) -> Iterator[Finding]:
         lost = node != name or any(event in past.attempts for past in pasts)
         if event not in outbox.attempts and not lost:
             yield Finding(Promise.SENT_IS_KEPT, f"{event} was told sent and is not in the outbox of {name}")
+        elif event in outbox.attempts and event not in outbox.shown:
+            yield Finding(Promise.SENT_IS_KEPT, f"{event} was told sent and {name} shows it to nobody")
     for event, attempts in outbox.attempts.items():
         if attempts != list(range(1, len(attempts) + 1)):
             yield Finding(Promise.SENT_IS_KEPT, f"{name} wrote attempts {attempts} of {event}")

@@ -29,6 +29,8 @@ class OutboxRead:
     ended: dict[tuple[NodeId, EventId], set[EventId]] = field(default_factory=dict)
     """The terminal ACKs of each event that was taken."""
     refused: set[tuple[NodeId, EventId]] = field(default_factory=set)
+    shown: set[EventId] = field(default_factory=set)
+    """What stands where others can read it."""
     letters: dict[EventId, str] = field(default_factory=dict)
     """What it gave up, and why."""
     floors: set[str] = field(default_factory=set)
@@ -42,6 +44,8 @@ class OutboxRead:
     def add(self, place: Place, to: tuple[NodeId, ...] | str, event: Event, *, shown: bool) -> None:
         """One entry more."""
         self.attempts.setdefault(event.event_id, []).append(event.trace.attempt)
+        if shown:
+            self.shown.add(event.event_id)
         if RULES[Kind(event.kind)].wakes:
             self.owed[event.event_id] = None
             if shown:

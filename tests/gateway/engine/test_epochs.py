@@ -204,6 +204,28 @@ def test_what_was_said_several_times_and_never_seen_is_said_once_more(mesh: Any,
     assert [ack.trace.attempt for ack in acks] == [4], "the three before are not shown to anybody"
 
 
+def test_what_was_sent_and_answered_here_while_nobody_could_see_it_is_said_again(mesh: Any) -> None:
+    """Its answers alone would be of an event that stands in no outbox that anybody can read."""
+    mesh.live("a", "amy")
+    mesh.meet()
+    backup = deepcopy(mesh.store("a"))
+    mesh.sent("a", "ann", "bob")
+    mesh.pull("b", "a")
+    mesh.come_back("a", backup)
+    accepted, ended = (mesh.sent("a", "ann", "amy") for _ in range(2))
+    mesh.settle("a", "amy", ended)
+    assert mesh.store("a").shown().seq < mesh.store("a").head().seq
+    mesh.answer("a", by="b")
+    told = [event.event_id for event in mesh.history("a") if event.kind == Kind.MESSAGE]
+    assert {accepted, ended} <= {*told}
+    assert len(told) == len({*told}), "once each"
+    mesh.meet()
+    assert [mesh.delivery("a", event).state for event in (accepted, ended)] == [S.ACCEPTED, S.PROCESSED]
+    assert len(mesh.store("a").ledger(ended)) == 1
+    acks = [event for event in mesh.history("a") if event.corr_id == ended]
+    assert len(acks) == len({ack.event_id for ack in acks}) == 2
+
+
 def test_an_epoch_that_a_full_disk_refuses_again_and_again_is_no_copy(mesh: Any, only: Any) -> None:
     mesh.come_back("a", mesh.store("a"), Reason.RESTORE)
     for _ in range(2 * EPOCHS_BEGUN_MAX):
@@ -226,3 +248,23 @@ def test_a_copy_that_never_stops_ends_the_process(mesh: Any, only: Any) -> None:
     assert only(mesh.wake("a"), CopyRuns)
     assert mesh.epoch_of("a") == last
     assert (COPY_RUNS, "a") in mesh.incidents("a")
+
+
+def test_an_answer_in_a_history_that_readers_have_left_is_asked_for_again(mesh: Any) -> None:
+    """The home of b ran twice; a read the second one on, and the end of the turn stands in the first."""
+    event = mesh.sent("a", "ann", "bob")
+    mesh.meet()
+    original, twin = mesh.store("b"), deepcopy(mesh.store("b"))
+    mesh.advance(mesh.policy.sla_process_ms + 1)
+    mesh.tick("a")
+    mesh.pull("b", "a")
+    mesh.settle("b", "bob", event)
+    mesh.come_back("b", twin, Reason.ROLLBACK)
+    mesh.answer("b", by="a")
+    mesh.pull("a", "b")
+    assert mesh.delivery("a", event).state is S.ACCEPTED
+    mesh.come_back("b", original)
+    mesh.answer("b", by="a")
+    assert epoch_ordinal(mesh.epoch_of("b")) == 3
+    mesh.meet()
+    assert mesh.delivery("a", event).state is S.PROCESSED

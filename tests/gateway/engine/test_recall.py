@@ -250,6 +250,15 @@ def test_what_was_done_twice_before_anybody_knew_is_reported(mesh: Any) -> None:
     assert (DUPLICATE_ENGAGEMENT, event) in mesh.incidents("b")
 
 
+def test_what_an_agent_had_once_more_and_gave_back_is_reported(mesh: Any) -> None:
+    event, turn = dealt_again(mesh)
+    mesh.nack("b", "bob", event, turn.lease_id, delay_ms=60_000)
+    mesh.answer("b", by="a")
+    mesh.meet()
+    assert mesh.row("b", event).state is T.DONE
+    assert (POSSIBLE_DUPLICATE, event) in mesh.incidents("b")
+
+
 def test_what_an_agent_has_in_hand_once_more_is_taken_away_when_its_end_is_known(mesh: Any) -> None:
     event, turn = dealt_again(mesh)
     mesh.answer("b", by="a")
