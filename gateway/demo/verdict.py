@@ -10,9 +10,9 @@ import msgspec
 from gateway.demo.extras import PLANTED, Trouble
 from gateway.judging.clocks import check_clocks
 from gateway.judging.counts import Counts, count
-from gateway.judging.facts import NodeFacts
+from gateway.judging.facts import Mesh, NodeFacts
 from gateway.judging.faults import Fault, FaultKind
-from gateway.judging.invariants import Mesh, check_all, check_survival
+from gateway.judging.invariants import check_all, check_survival
 from gateway.judging.percentiles import Percentiles, percentiles
 from gateway.judging.story import Found, Story, fate, obligations, open_incidents, tell
 from gateway.judging.witness import Account

@@ -36,6 +36,11 @@ class GatewayProcess:
         self._stderr = stderr
         self._process: subprocess.Popen[bytes] | None = None
 
+    def beside(self, root: Path, stderr: Path) -> "GatewayProcess":
+        """Another process of the same node, on a home of its own."""
+        environ = {**self._environ, "GATEWAY_HOME": str(root)}
+        return GatewayProcess(self.node, Home.of(environ), environ, stderr, self._prefix)
+
     @property
     def pid(self) -> int | None:
         """Of the running process."""

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
+from gateway.judging.facts import Mesh
 from gateway.judging.faults import Fault, FaultKind
-from gateway.judging.invariants import Mesh
 from outbox.ids import EventId, NodeId
 from outbox.kinds import RULES, known_kind
 from spark.limits import CLOCK_SKEW_MS

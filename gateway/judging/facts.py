@@ -1,6 +1,6 @@
 """What one journal says, as plain records for the verdict. No disk: ``gateway.judging.evidence`` reads it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -75,11 +75,31 @@ class NodeFacts(msgspec.Struct, frozen=True, kw_only=True):
     cursors: dict[NodeId, Head]
     incidents: tuple[Incident, ...]
     quarantined: int = 0
+    doubted: tuple[NodeId, ...] = ()
+    """Nodes that still have to say what was dealt with here before it was forgotten."""
+    unshown: Mapping[Epoch, Seq] = {}
+    """How far an epoch may have been shown, for those of which not all was."""
+    hidden: frozenset[Head] = frozenset()
+    """Places of ended epochs behind what was shown of them: they are there, and in nobody's history."""
 
     @property
     def seq(self) -> Seq:
         """How far its outbox goes."""
         return self.outbox[-1].seq if self.outbox else self.start.seq
+
+    @property
+    def head(self) -> Head:
+        """Where its outbox ends."""
+        last = self.outbox[-1] if self.outbox else None
+        return self.start if last is None else Head(last.epoch, last.seq, last.digest)
+
+    def last_of(self, epoch: Epoch) -> Seq:
+        """The last entry of an epoch, shown or not; 0 for one that is not in this outbox."""
+        return next((entry.seq for entry in reversed(self.outbox) if entry.epoch == epoch), Seq(0))
+
+    def shown_of(self, epoch: Epoch) -> Seq:
+        """How far others may have seen an epoch."""
+        return self.unshown.get(epoch, self.last_of(epoch))
 
     @property
     def has_forgotten(self) -> bool:
@@ -96,6 +116,10 @@ class NodeFacts(msgspec.Struct, frozen=True, kw_only=True):
             if (entry.epoch, entry.seq, entry.digest) == (head.epoch, head.seq, head.hash):
                 return self.outbox[:count]
         return None
+
+
+Mesh = Mapping[NodeId, NodeFacts]
+"""The journals of a run."""
 
 
 def _is_before(head: Head, start: Head) -> bool:

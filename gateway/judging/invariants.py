@@ -11,38 +11,51 @@ been forgotten nothing is said here.
 from collections import Counter
 from collections.abc import Iterator, Mapping, Set
 
-from gateway.judging.facts import NodeFacts, Said
+from gateway.judging.engagements import check_engagements
+from gateway.judging.facts import Debt, Mesh, NodeFacts, Said
 from gateway.judging.faults import Fault, FaultKind
+from gateway.judging.pasts import NONE, Pasts, Way
 from gateway.judging.turns import Taken, taken
 from gateway.judging.witness import Account
 from outbox.chain import Head
 from outbox.ids import AgentId, EventId, NodeId
 from outbox.kinds import RULES, Kind, Outcome, known_kind
-from outbox.records import Received, Share
+from outbox.records import DeliveryState, Received
 
-Mesh = Mapping[NodeId, NodeFacts]
+Key = tuple[NodeId, EventId]
+"""Of an event: who wrote it, and its id."""
 
 
-def check_all(mesh: Mesh, account: Account) -> Iterator[Fault]:
-    """Everything below that holds of every run, whatever it was about."""
+def check_all(mesh: Mesh, account: Account, pasts: Pasts = NONE) -> Iterator[Fault]:
+    """Everything below that holds of every run, whatever it was about; also of what nodes gave up."""
     forgetful = {node for node, facts in mesh.items() if facts.has_forgotten}
-    yield from check_promises(mesh, account)
-    for facts in mesh.values():
+    yield from check_promises(mesh, account, pasts)
+    for facts in (*mesh.values(), *(past.lost for past in pasts.all)):
         yield from check_outbox(facts)
         yield from check_quarantine(facts)
         yield from check_accepted(facts, forgetful)
         yield from check_said_once(facts)
         yield from check_turns(facts, forgetful)
-    yield from check_engagements(mesh, account)
-    yield from check_sightings(mesh, account)
-    yield from check_cursors(mesh)
+    yield from check_engagements(mesh, account, pasts)
+    yield from check_sightings(mesh, account, pasts)
+    yield from check_cursors(mesh, pasts)
+    for past in pasts.all:  # agents of a clone saw what it knew, and nothing else
+        alone = {past.node: past.lost}
+        yield from check_promises(alone, past.account)
+        yield from check_sightings(alone, past.account)
 
 
-def check_promises(mesh: Mesh, account: Account) -> Iterator[Fault]:
-    """I1: every event that a sender was told of is in its node's outbox."""
-    appended = {node: {entry.event_id for entry in facts.outbox} for node, facts in mesh.items()}
+def check_promises(mesh: Mesh, account: Account, pasts: Pasts = NONE) -> Iterator[Fault]:
+    """I1: every event that a sender was told of is in its node's outbox, or in the one that this node had
+    then and gave up later."""
+    appended: dict[int, set[EventId]] = {}
     for promise in account.promises:
-        if promise.event_id not in appended[promise.node] and not mesh[promise.node].has_forgotten:
+        facts = mesh[promise.node]
+        then = pasts.at(promise.node, promise.order, facts)
+        for one in (facts, then):
+            appended.setdefault(id(one), {entry.event_id for entry in one.outbox})
+        found = promise.event_id in appended[id(facts)] or promise.event_id in appended[id(then)]
+        if not found and not facts.has_forgotten:
             where = f"{promise.key}: told appended at {promise.node}"
             yield Fault(FaultKind.NOT_IN_OUTBOX, promise.event_id, where)
 
@@ -121,33 +134,15 @@ def check_turns(facts: NodeFacts, forgetful: Set[NodeId] = frozenset()) -> Itera
             yield Fault(FaultKind.TURN, key[1], f"done at {facts.node} without a terminal ACK")
 
 
-def check_engagements(mesh: Mesh, account: Account) -> Iterator[Fault]:
-    """I3: nobody was handed a turn after hearing that it was over, and no event was engaged on two nodes."""
-    over = {(end.agent, end.event_id): end.order for end in reversed(account.settlements)}
-    for turn in account.sightings:
-        end = over.get((turn.agent, turn.event_id))
-        if end is not None and turn.order > end:
-            detail = f"handed to {turn.agent} again (delivery {turn.delivery_count}) after its ACK"
-            yield Fault(FaultKind.ENGAGED_TWICE, turn.event_id, detail)
-    seen = {(turn.node, turn.agent, turn.event_id) for turn in account.sightings}
-    engaged: dict[tuple[NodeId, EventId], set[NodeId]] = {}
-    for node, facts in mesh.items():
-        for key, row in facts.received.items():
-            if row.share is not Share.SOLE:
-                continue  # it is for the agents of several nodes
-            if row.engaged_at_ms is not None or (node, key.agent, key.event) in seen:
-                engaged.setdefault((key.source, key.event), set()).add(node)
-    for (_, event), nodes in engaged.items():
-        if len(nodes) > 1:
-            yield Fault(FaultKind.ENGAGED_TWICE, event, f"engaged on {' and '.join(sorted(nodes))}")
-
-
-def check_sightings(mesh: Mesh, account: Account) -> Iterator[Fault]:
-    """I3: every hand-over that an agent saw was written down before it."""
-    rows = {node: _by_agent(facts) for node, facts in mesh.items()}
+def check_sightings(mesh: Mesh, account: Account, pasts: Pasts = NONE) -> Iterator[Fault]:
+    """I3: every hand-over that an agent saw was written down before it, in the ledger of that time."""
+    rows: dict[int, dict[tuple[EventId, AgentId], Received]] = {}
     forgetful = any(facts.has_forgotten for facts in mesh.values())
     for turn in account.sightings:
-        row = rows[turn.node].get((turn.event_id, turn.agent))
+        then = pasts.at(turn.node, turn.order, mesh[turn.node])
+        if id(then) not in rows:
+            rows[id(then)] = _by_agent(then)
+        row = rows[id(then)].get((turn.event_id, turn.agent))
         if row is None and forgetful:
             continue
         if row is None or row.engaged_at_ms is None or row.delivery_count < turn.delivery_count:
@@ -155,24 +150,54 @@ def check_sightings(mesh: Mesh, account: Account) -> Iterator[Fault]:
             yield Fault(FaultKind.TURN, turn.event_id, detail)
 
 
-def check_cursors(mesh: Mesh) -> Iterator[Fault]:
-    """I5: behind each cursor is the other node's history, and everything in it that was owed is handled."""
+def check_cursors(mesh: Mesh, pasts: Pasts = NONE) -> Iterator[Fault]:
+    """I5: behind each cursor is the other node's history, and everything in it that was owed is handled.
+
+    The same holds of what others had read of a history when it was given up.
+    """
+    handled = {node: set().union(*map(_handled, _all_of(facts, pasts))) for node, facts in mesh.items()}
     for node, facts in mesh.items():
-        handled = set(taken(facts))
-        for entry in facts.outbox:
-            if entry.status is not None and entry.corr_id is not None:
-                handled |= {(source, entry.corr_id) for source in entry.to}
         for source, head in facts.cursors.items():
-            if source not in mesh:
-                continue
-            passed = mesh[source].upto(head)
-            if passed is None:
-                yield Fault(FaultKind.CURSOR, f"{node} of {source}", f"{head.seq} is no place in its outbox")
-                continue
-            for entry in passed:
-                if _owed(entry, node) and (source, entry.event_id) not in handled:
-                    detail = f"{node} passed {source}/{entry.seq} and did nothing"
-                    yield Fault(FaultKind.CURSOR, entry.event_id, detail)
+            if source in mesh:
+                yield from _passed(node, head, mesh[source], handled[node], pasts)
+    for past in pasts.line_of_all():
+        for node, head in past.read.items():
+            yield from _passed(node, head, past.lost, handled[node], pasts)
+
+
+def _passed(node: NodeId, head: Head, writer: NodeFacts, handled: Set[Key], pasts: Pasts) -> Iterator[Fault]:
+    passed = writer.upto(head)
+    if passed is None:
+        yield Fault(FaultKind.CURSOR, f"{node} of {writer.node}", f"{head.seq} is no place in its outbox")
+        return
+    for entry in passed:
+        if not _owed(entry, node) or (writer.node, entry.event_id) in handled:
+            continue
+        if not _may_be_unread(entry, head, node, writer, pasts):
+            detail = f"{node} passed {writer.node}/{entry.seq} and did nothing"
+            yield Fault(FaultKind.CURSOR, entry.event_id, detail)
+
+
+def _may_be_unread(entry: Said, head: Head, node: NodeId, writer: NodeFacts, pasts: Pasts) -> bool:
+    """Whose writer ran twice, or was put back by hand, was perhaps never read in this epoch: others went from
+    the other history to a later one. Then its sender says that it was given up."""
+    row = writer.deliveries.get(Debt(entry.event_id, node))
+    twice = any(past.way is not Way.BACKUP for past in pasts.of(writer.node))
+    return twice and entry.epoch != head.epoch and row is not None and row.state is DeliveryState.DEAD_LETTER
+
+
+def _handled(facts: NodeFacts) -> set[Key]:
+    """What a node took, or refused."""
+    found = set(taken(facts))
+    for entry in facts.outbox:
+        if entry.status is not None and entry.corr_id is not None:
+            found |= {(source, entry.corr_id) for source in entry.to}
+    return found
+
+
+def _all_of(facts: NodeFacts, pasts: Pasts) -> Iterator[NodeFacts]:
+    yield facts
+    yield from (past.lost for past in pasts.of(facts.node))
 
 
 def check_survival(before: NodeFacts, after: NodeFacts) -> Iterator[Fault]:

@@ -11,6 +11,7 @@ from itertools import pairwise
 import msgspec
 
 from gateway.judging.faults import Fault, FaultKind
+from gateway.judging.pasts import NONE, Pasts
 from gateway.judging.witness import Account, Sighting
 from outbox.ids import NodeId
 
@@ -27,8 +28,13 @@ class Life(msgspec.Struct, frozen=True, kw_only=True):
     """None while it runs."""
 
 
-def check_leases(lives: Iterable[Life], account: Account, lease_ms: int) -> Iterator[Fault]:
-    """No turn is dealt anew sooner than a lease after a start, when somebody had it at the death before."""
+def check_leases(
+    lives: Iterable[Life], account: Account, lease_ms: int, pasts: Pasts = NONE
+) -> Iterator[Fault]:
+    """No turn is dealt anew sooner than a lease after a start, when somebody had it at the death before.
+
+    A node that was put back in between has forgotten the lease.
+    """
     back = {(gave.agent, gave.event_id, gave.lease_id) for gave in account.returns}
     turns: dict[tuple[NodeId, str], list[Sighting]] = defaultdict(list)
     for turn in account.sightings:
@@ -39,6 +45,8 @@ def check_leases(lives: Iterable[Life], account: Account, lease_ms: int) -> Iter
     for (node, event), seen in turns.items():
         for before, after in pairwise(seen):
             if before.lease_id == after.lease_id or (before.agent, event, before.lease_id) in back:
+                continue
+            if pasts.parted(node, before.order, after.order):
                 continue
             if _too_soon(by_node[node], before.at_ms, after.at_ms, lease_ms):
                 detail = f"dealt again at {node} (delivery {after.delivery_count}) while its lease was live"

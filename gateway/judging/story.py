@@ -10,8 +10,7 @@ from collections.abc import Container, Iterable, Iterator
 import msgspec
 
 from gateway.judging.clocks import skews
-from gateway.judging.facts import Said
-from gateway.judging.invariants import Mesh
+from gateway.judging.facts import Mesh, Said
 from outbox.delivery import is_for_several
 from outbox.ids import NodeId
 from outbox.kinds import Kind, Outcome

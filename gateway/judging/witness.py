@@ -5,6 +5,7 @@ need no clock.
 """
 
 import msgspec
+from msgspec.structs import replace
 
 from outbox.ids import AgentId, EventId, NodeId
 
@@ -33,6 +34,8 @@ class Promise(msgspec.Struct, frozen=True, kw_only=True):
     reply: bool
     repeated: bool
     """The answer to the first try was lost; this one says that it had worked."""
+    order: int = 0
+    """Set by the witness."""
 
 
 class Settlement(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,10 +66,10 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
 class Account(msgspec.Struct, frozen=True, kw_only=True):
     """All of it, when the play is over."""
 
-    sightings: tuple[Sighting, ...]
-    promises: tuple[Promise, ...]
-    settlements: tuple[Settlement, ...]
-    refusals: tuple[Refusal, ...]
+    sightings: tuple[Sighting, ...] = ()
+    promises: tuple[Promise, ...] = ()
+    settlements: tuple[Settlement, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
     returns: tuple[Return, ...] = ()
 
     def promised(self, key: str) -> EventId | None:
@@ -105,6 +108,7 @@ class Witness:
 
     def heard(self, promise: Promise) -> None:
         """A send was answered; a second answer under one key must name the same event, or both are kept."""
+        promise = replace(promise, order=self._next())
         known = self._promises.get(promise.key)
         if known is None or known.event_id == promise.event_id:
             self._promises[promise.key] = promise
@@ -122,6 +126,10 @@ class Witness:
     def refused(self, refusal: Refusal) -> None:
         """A send was refused."""
         self._refusals.append(refusal)
+
+    def mark(self) -> int:
+        """The moment, between what was seen before and what will be."""
+        return self._next()
 
     def turns_of(self, agent: AgentId) -> int:
         """How many turns an agent was handed so far."""

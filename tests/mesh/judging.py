@@ -10,8 +10,9 @@ from contextlib import ExitStack, closing
 from gateway.clock import Clock
 from gateway.judging.endings import check_agreement, check_settlements
 from gateway.judging.evidence import read_mesh
+from gateway.judging.facts import Mesh
 from gateway.judging.faults import Fault
-from gateway.judging.invariants import Mesh, check_all
+from gateway.judging.invariants import check_all
 from gateway.judging.witness import Account
 from outbox.delivery import settled
 from outbox.kinds import Kind

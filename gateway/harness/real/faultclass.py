@@ -32,12 +32,19 @@ class FaultClass(StrEnum):
     """It is started again under a clock that is minutes off."""
     STORM = "storm"
     """All gateways are started again, several times."""
+    RESTORE = "restore"
+    """It is put back to what it was a while before, by backup or by an old copy of its home."""
+    CLONE = "clone"
+    """A second process runs on a copy of its home, and is stopped for good."""
     SEEDLOSS = "seedloss"
     """The node that founded the mesh is away for a long part of the run."""
 
 
 OF_LINKS = frozenset({FaultClass.PARTITION, FaultClass.ONEWAY, FaultClass.FLAP, FaultClass.SLOW})
 """They happen to two nodes; the others to one, the storm to all."""
+
+OF_MEMORY = frozenset({FaultClass.RESTORE, FaultClass.CLONE})
+"""After them a node has forgotten something; they happen to one node of a mesh after the other."""
 
 
 def chosen(text: str) -> tuple[FaultClass, ...]:

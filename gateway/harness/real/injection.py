@@ -18,7 +18,7 @@ class Injection(msgspec.Struct, frozen=True, kw_only=True):
     """Milliseconds that a link or a sync is late, seconds that a clock is off, rounds of a storm, or the
     passing of a crash point that kills."""
     point: str = ""
-    """The name of the crash point where a crash happens."""
+    """The name of the crash point where a crash happens; of a restore and of a clone, in which way."""
 
     @property
     def until_ms(self) -> int:
@@ -29,6 +29,7 @@ class Injection(msgspec.Struct, frozen=True, kw_only=True):
     def line(self) -> str:
         """For people."""
         between = " > " if self.fault is FaultClass.ONEWAY else " "
-        amount = f" ({self.point}{':' if self.point else ''}{self.amount})" if self.amount else ""
+        how = ":".join(part for part in (self.point, str(self.amount or "")) if part)
+        in_way = f" ({how})" if how else ""
         whom = between.join(self.targets)
-        return f"{self.at_ms / 1000:7.1f} s  {self.fault:<10} {whom} for {self.for_ms / 1000:.1f} s{amount}"
+        return f"{self.at_ms / 1000:7.1f} s  {self.fault:<10} {whom} for {self.for_ms / 1000:.1f} s{in_way}"

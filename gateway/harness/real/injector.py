@@ -2,37 +2,33 @@
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 
 from gateway.clock import Clock
 from gateway.fleet.errors import FleetFailed
-from gateway.harness.real.disk import SmallDisk
 from gateway.harness.real.faultclass import FaultClass
 from gateway.harness.real.injection import Injection
 from gateway.harness.real.limits import FLAP_EVERY_MS
-from gateway.harness.real.network import Network
+from gateway.harness.real.place import Place
+from gateway.harness.real.site import Site
 from gateway.harness.real.station import Station
 from gateway.harness.real.tracer import SYNCS, tampered
+from gateway.judging.pasts import Way
 from outbox.ids import NodeId
 
 
 class Injector:
     """Every injection is one task that begins it, waits, and ends it."""
 
-    def __init__(
-        self,
-        stations: Mapping[NodeId, Station],
-        network: Network,
-        disks: Mapping[NodeId, SmallDisk],
-        clock: Clock,
-        tell: Callable[[str], None],
-    ) -> None:
+    def __init__(self, site: Site, clock: Clock, tell: Callable[[str], None]) -> None:
         self.injected: list[Injection] = []
         self.skipped: list[tuple[Injection, str]] = []
-        self._stations = stations
-        self._network = network
-        self._disks = disks
+        self._stations = site.stations
+        self._network = site.network
+        self._disks = site.disks
+        self._rewinder = site.rewinder
+        self._cloner = site.cloner
         self._clock = clock
         self._tell = tell
 
@@ -63,7 +59,9 @@ class Injector:
                 return f"{station.node} is down"
         return ""
 
-    def _fault(self, injection: Injection) -> AbstractAsyncContextManager[None]:  # noqa: PLR0911 - a table
+    def _fault(  # noqa: C901, PLR0911 - a table
+        self, injection: Injection
+    ) -> AbstractAsyncContextManager[None]:
         station = self._stations[injection.targets[0]]
         match injection.fault:
             case FaultClass.KILL | FaultClass.SEEDLOSS:
@@ -88,6 +86,8 @@ class Injector:
                 return self._off(station, injection.amount)
             case FaultClass.STORM:
                 return self._storm(injection.amount)
+            case FaultClass.RESTORE | FaultClass.CLONE:
+                return self._forgets(station, injection)
 
     @asynccontextmanager
     async def _killed(self, station: Station) -> AsyncIterator[None]:
@@ -187,6 +187,23 @@ class Injector:
                     tasks.create_task(station.again(orderly=number % 2 == 1))
         yield
 
+    def _forgets(self, station: Station, injection: Injection) -> AbstractAsyncContextManager[None]:
+        if injection.fault is FaultClass.CLONE:
+            return self._cloned(station, injection)
+        return self._put_back(station, Way(injection.point))
+
+    @asynccontextmanager
+    async def _put_back(self, station: Station, way: Way) -> AsyncIterator[None]:
+        saved = await self._rewinder.save(station, way)
+        yield
+        await self._rewinder.put_back(station, saved)
+
+    @asynccontextmanager
+    async def _cloned(self, station: Station, injection: Injection) -> AsyncIterator[None]:
+        with station.troubled(FaultClass.CLONE):
+            async with self._cloner.beside(station, Place(injection.point), injection.for_ms):
+                yield
+
 
 _AT_ONCE = frozenset({FaultClass.CRASH})
 """Over as soon as they have happened."""
@@ -201,5 +218,7 @@ _OF_PROCESSES = frozenset(
         FaultClass.FAILFSYNC,
         FaultClass.CLOCK,
         FaultClass.SEEDLOSS,
+        FaultClass.RESTORE,
+        FaultClass.CLONE,
     }
 )

@@ -46,6 +46,12 @@ PAUSE_MS = 250
 FAULT_EVERY_MS = 2_500
 """Mean time between two faults: several are there at once."""
 
+MEMORY_GAP_MS = 15_000
+"""Between two nodes that forget: else nobody is left who remembers for the other one."""
+
+CLONE_SAYS_PER_S = 2.0
+"""Messages of the agents that are at a clone."""
+
 WARM_UP_MS = 1_500
 """Of quiet at the start, so that the first fault meets traffic."""
 

@@ -8,6 +8,7 @@ from gateway.harness.real.faultclass import FaultClass
 from gateway.judging.clocks import Wrong
 from gateway.judging.facts import NodeFacts
 from gateway.judging.lives import Life
+from gateway.judging.pasts import NONE, Pasts
 from gateway.judging.witness import Account
 from outbox.chain import Head
 from outbox.ids import NodeId
@@ -26,6 +27,8 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
     """How far a journal was when its gateway was dead."""
 
     node: NodeId
+    order: int = 0
+    """Of the witness: when it was dead."""
     head: Head
     cursors: dict[NodeId, Head]
 
@@ -35,6 +38,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
 
     mesh: dict[NodeId, NodeFacts]
     account: Account
+    pasts: Pasts = NONE
+    """What nodes gave up."""
     marks: tuple[Mark, ...] = ()
     ends: tuple[End, ...] = ()
     clocks: Mapping[NodeId, Wrong] = msgspec.field(default_factory=dict)

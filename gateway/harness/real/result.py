@@ -12,6 +12,7 @@ from gateway.judging.clocks import Wrong
 from gateway.judging.counts import Counts, count
 from gateway.judging.facts import NodeFacts
 from gateway.judging.faults import Fault
+from gateway.judging.losses import losses
 from gateway.judging.percentiles import Percentiles, percentiles
 from outbox.ids import NodeId
 from outbox.records import Delivery
@@ -67,7 +68,7 @@ def ends_of(case: Case) -> dict[str, int]:
 
 def counts_of(case: Case, faults: tuple[Fault, ...]) -> Counts:
     """How the messages fared."""
-    return count(_rows(case.mesh), case.account, faults)
+    return count(_rows(case.mesh), case.account, faults, losses(case.mesh, case.account, case.pasts))
 
 
 def clocks_of(injections: Iterable[Injection]) -> dict[NodeId, Wrong]:

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -16,22 +16,29 @@ from gateway.harness.real.equipment import check_network, missing
 from gateway.harness.real.habit import Habit
 from gateway.harness.real.injection import Injection
 from gateway.harness.real.injector import Injector
-from gateway.harness.real.limits import ACCEPT_MS, PROCESS_MS, REST_WITHIN_S, SENDS_WITHIN_S
+from gateway.harness.real.limits import (
+    ACCEPT_MS,
+    CLONE_SAYS_PER_S,
+    PROCESS_MS,
+    REST_WITHIN_S,
+    SENDS_WITHIN_S,
+)
 from gateway.harness.real.namespaces import NamespaceNetwork
 from gateway.harness.real.net import Net
 from gateway.harness.real.network import Network
 from gateway.harness.real.notes import Case
 from gateway.harness.real.options import Options
 from gateway.harness.real.page import page
+from gateway.harness.real.reading import read_all
 from gateway.harness.real.result import Result, clocks_of, counts_of, ends_of, injected_of, times_of
 from gateway.harness.real.schedule import schedule
 from gateway.harness.real.screen import show, show_json
 from gateway.harness.real.site import Site
-from gateway.harness.real.talk import Talk, lines
+from gateway.harness.real.talk import Talk, lines, steady
 from gateway.harness.real.verdict import judge
 from gateway.harness.real.worker import Worker
+from gateway.home import Home
 from gateway.judging.agreement import disagreements
-from gateway.judging.evidence import read_mesh
 from gateway.judging.faults import Fault, FaultKind
 from gateway.judging.reporting import check_parts, collect, promises, report
 from gateway.judging.story import tell
@@ -109,6 +116,8 @@ class Harness:
             network=network,
             clock=self._clock,
             tell=self._tell,
+            witness=self._witness,
+            company=self._company,
             engine_host=self._options.engine_host,
         )
         try:
@@ -122,10 +131,12 @@ class Harness:
             raise
         await site.stop()
         self._progress.begin("verdict")
-        homes = [process.home for process in site.fleet.gateways.values()]
+        homes = {node: process.home for node, process in site.fleet.gateways.items()}
+        mesh, pasts = read_all(homes, site.rewinder.bygones, self._clock)
         return site, Case(
-            mesh={facts.node: facts for facts in read_mesh(homes, self._clock)},
+            mesh=mesh,
             account=self._witness.account(),
+            pasts=pasts,
             marks=tuple(mark for station in site.stations.values() for mark in station.marks),
             ends=tuple(end for station in site.stations.values() for end in station.ends),
             clocks=clocks_of(self._injected),
@@ -139,9 +150,13 @@ class Harness:
 
     async def _act(self, site: Site) -> None:
         """Talk and faults, then the heal, then rest."""
-        workers = [self._worker(habit, node, site) for node in self._nodes for habit in Habit]
+        workers = [
+            self._worker(habit, node, site.stations[node].process.home, self._witness)
+            for node in self._nodes
+            for habit in Habit
+        ]
         talks = [self._talk(node, site) for node in self._nodes]
-        injector = Injector(site.stations, site.network, site.disks, self._clock, self._tell)
+        injector = Injector(site, self._clock, self._tell)
         started_ms = self._talk_begun_ms = self._clock.mono_ms()
         self._progress.begin("talk under faults", self._options.duration_s)
         async with asyncio.TaskGroup() as tasks:
@@ -176,9 +191,19 @@ class Harness:
         summary = report(lake, self._root / "report", self._clock, thresholds, self._progress.at)
         return disagreements(tell(case.mesh, ACCEPT_MS, PROCESS_MS), summary)
 
-    def _worker(self, habit: Habit, node: NodeId, site: Site) -> Worker:
-        home = site.stations[node].process.home
-        return Worker(habit, node, home, seed=self._options.seed, witness=self._witness, clock=self._clock)
+    def _worker(self, habit: Habit, node: NodeId, home: Home, witness: Witness) -> Worker:
+        return Worker(habit, node, home, seed=self._options.seed, witness=witness, clock=self._clock)
+
+    def _company(
+        self, node: NodeId, home: Home, witness: Witness, for_ms: int
+    ) -> list[Coroutine[None, None, None]]:
+        """The agents that are at a clone, and what they say there."""
+        series = f"-copy{self._clock.mono_ms()}"
+        rate = CLONE_SAYS_PER_S * len(self._nodes)
+        says = steady(self._options.seed, node, self._nodes, for_ms, rate, series=series)
+        talk = Talk(node, home, says, witness, self._clock)
+        workers = [self._worker(habit, node, home, witness) for habit in Habit]
+        return [talk.run(self._clock.mono_ms()), *(worker.run() for worker in workers)]
 
     def _talk(self, node: NodeId, site: Site) -> Talk:
         options, home = self._options, site.stations[node].process.home

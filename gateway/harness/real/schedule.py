@@ -7,10 +7,12 @@ freely.
 from collections.abc import Sequence
 
 from gateway.crashpoint import CrashPoint
-from gateway.harness.real.faultclass import OF_LINKS, FaultClass
+from gateway.harness.real.faultclass import OF_LINKS, OF_MEMORY, FaultClass
 from gateway.harness.real.injection import Injection
-from gateway.harness.real.limits import FAULT_EVERY_MS, WARM_UP_MS
+from gateway.harness.real.limits import FAULT_EVERY_MS, MEMORY_GAP_MS, WARM_UP_MS
+from gateway.harness.real.place import Place
 from gateway.harness.sim.dice import Dice
+from gateway.judging.pasts import Way
 from outbox.ids import NodeId
 
 _LENGTH_MS: dict[FaultClass, tuple[int, int]] = {
@@ -26,6 +28,8 @@ _LENGTH_MS: dict[FaultClass, tuple[int, int]] = {
     FaultClass.FAILFSYNC: (1_000, 3_000),
     FaultClass.CLOCK: (3_000, 15_000),
     FaultClass.STORM: (500, 1_500),
+    FaultClass.RESTORE: (3_000, 12_000),
+    FaultClass.CLONE: (5_000, 15_000),
 }
 """How long each lasts, shortest and longest; a crash at most so long."""
 
@@ -38,7 +42,7 @@ _AMOUNT: dict[FaultClass, tuple[int, int]] = {
 }
 """How strong, in the units of ``Injection.amount``; a clock is ahead or behind."""
 
-CRASH_POINTS = (
+CRASH_POINTS: tuple[str, ...] = (
     CrashPoint.ENGINE_BEFORE_COMMIT,
     CrashPoint.ENGINE_AFTER_COMMIT,
     CrashPoint.ENGINE_AFTER_EFFECTS,
@@ -50,6 +54,13 @@ CRASH_POINTS = (
     CrashPoint.DELIVER_AFTER_SEND,
 )
 """Those that a mesh under load passes all the time; the others belong to joining and collecting."""
+
+_POINTS: dict[FaultClass, tuple[str, ...]] = {
+    FaultClass.CRASH: CRASH_POINTS,
+    FaultClass.RESTORE: (Way.BACKUP, Way.COPY),
+    FaultClass.CLONE: tuple(Place),
+}
+"""Where, or in which way."""
 
 
 def schedule(
@@ -112,8 +123,12 @@ class _Calendar:
     def _clash(
         self, one: Injection, fault: FaultClass, targets: tuple[NodeId, ...], at_ms: int, until_ms: int
     ) -> bool:
-        if one.until_ms + _GAP_MS <= at_ms or until_ms + _GAP_MS <= one.at_ms:
+        both_forget = {fault, one.fault} <= OF_MEMORY
+        gap_ms = MEMORY_GAP_MS if both_forget else _GAP_MS
+        if one.until_ms + gap_ms <= at_ms or until_ms + gap_ms <= one.at_ms:
             return False
+        if both_forget:
+            return True
         if (one.fault in OF_LINKS) != (fault in OF_LINKS):
             return False
         if fault in OF_LINKS:
@@ -126,7 +141,7 @@ class _Calendar:
         amount = self._dice.between(*_AMOUNT[fault]) if fault in _AMOUNT else 0
         if fault is FaultClass.CLOCK and self._dice.chance(0.5):
             amount = -amount
-        point = self._dice.among(CRASH_POINTS) if fault is FaultClass.CRASH else ""
+        point = self._dice.among(_POINTS[fault]) if fault in _POINTS else ""
         self.injections.append(
             Injection(at_ms=at_ms, fault=fault, targets=targets, for_ms=for_ms, amount=amount, point=point)
         )

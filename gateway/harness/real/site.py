@@ -13,6 +13,7 @@ from gateway.config import HostWord
 from gateway.fleet.errors import FleetFailed
 from gateway.fleet.fleet import Fleet
 from gateway.fleet.waiting import comes_true, until
+from gateway.harness.real.cloning import Cloner, Company
 from gateway.harness.real.disk import SmallDisk
 from gateway.harness.real.faultclass import FaultClass
 from gateway.harness.real.habit import Habit, agent_of
@@ -29,8 +30,10 @@ from gateway.harness.real.limits import (
     RETRY_FIRST_MS,
 )
 from gateway.harness.real.network import Network
+from gateway.harness.real.rewinding import Rewinder
 from gateway.harness.real.station import Station
 from gateway.judging.evidence import at_rest
+from gateway.judging.witness import Witness
 from outbox.ids import NodeId
 from outbox.reader import JournalReader
 
@@ -61,6 +64,8 @@ class Site:
         network: Network,
         clock: Clock,
         tell: Callable[[str], None],
+        witness: Witness,
+        company: Company,
         engine_host: HostWord = "inline",
     ) -> None:
         self.nodes = tuple(nodes)
@@ -73,8 +78,11 @@ class Site:
         self.fleet = Fleet(root, environ, settings, prefixes)
         aside = engine_host == "process"
         self.stations = {
-            node: Station(process, clock, tell, aside=aside) for node, process in self.fleet.gateways.items()
+            node: Station(process, clock, tell, witness.mark, aside=aside)
+            for node, process in self.fleet.gateways.items()
         }
+        self.rewinder = Rewinder(self.stations, root / "pasts", witness, clock)
+        self.cloner = Cloner(self.rewinder, settings, company, tell, clock)
         self._root = root
         self._clock = clock
         self._codes: tuple[str, ...] = ()
@@ -159,12 +167,12 @@ class Site:
         return True
 
     def complaints(self) -> Iterator[tuple[NodeId, str]]:
-        """What gateways said about bugs of their own."""
-        for node, process in self.fleet.gateways.items():
+        """What gateways said about bugs of their own, and copies of them."""
+        for process in (*self.fleet.gateways.values(), *self.cloner.clones):
             for log in sorted(process.home.log.parent.glob(f"{process.home.log.name}*")):
                 for line in log.read_text(encoding="utf-8", errors="replace").splitlines():
                     if _event(line) in _BUGS:
-                        yield node, line[-600:]
+                        yield process.node, line[-600:]
 
     async def stop(self) -> None:
         """Stop all gateways, stopped ones included."""
@@ -174,9 +182,13 @@ class Site:
 
     def end(self, *, keep: bool) -> None:
         """Gather the logs; let the homes go, with their keys, unless somebody will want to look at them."""
-        for node, process in self.fleet.gateways.items():
+        processes = {str(node): process for node, process in self.fleet.gateways.items()}
+        for number, clone in enumerate(self.cloner.clones, 1):
+            processes[f"{clone.node}.copy{number}"] = clone
+        for name, process in processes.items():
             for log in process.home.log.parent.glob("*"):
-                shutil.copy(log, self._root / "logs" / f"{node}.{log.name}")
+                shutil.copy(log, self._root / "logs" / f"{name}.{log.name}")
+        self.rewinder.end(keep=keep)
         for disk in self.disks.values():
             disk.release(keep=keep)
         if not keep:

@@ -24,9 +24,16 @@ class Station:
     """Knows whether its gateway is meant to run."""
 
     def __init__(
-        self, process: GatewayProcess, clock: Clock, tell: Callable[[str], None], *, aside: bool = False
+        self,
+        process: GatewayProcess,
+        clock: Clock,
+        tell: Callable[[str], None],
+        moment: Callable[[], int] = int,
+        *,
+        aside: bool = False,
     ) -> None:
-        """``aside``: its journal is written by a process of its own."""
+        """``moment`` numbers what happens among what agents see. ``aside``: a process of its own writes its
+        journal."""
         self.process = process
         self.ends: list[End] = []
         self.marks: list[Mark] = []
@@ -35,6 +42,7 @@ class Station:
         """How it may end at a crash point: of its own, or because the process of its journal died there."""
         self._clock = clock
         self._tell = tell
+        self._moment = moment
         self._away = 0
         """How many faults keep it down."""
         self._turn = asyncio.Lock()
@@ -170,7 +178,7 @@ class Station:
     def _mark(self) -> Mark:
         reader = JournalReader.open(self.process.home.journal)
         try:
-            return Mark(node=self.node, head=reader.head(), cursors=reader.cursors())
+            return Mark(node=self.node, order=self._moment(), head=reader.head(), cursors=reader.cursors())
         finally:
             reader.close()
 

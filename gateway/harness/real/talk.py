@@ -35,22 +35,34 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     brief: bool
 
 
-def lines(seed: int, node: NodeId, nodes: Sequence[NodeId], duration_ms: int, rate: float) -> list[Line]:
-    """What the agents of one node say, in order: its share of ``rate`` messages a second, and its bursts."""
-    dice = Dice(seed, f"talk {node}")
+def steady(
+    seed: int, node: NodeId, nodes: Sequence[NodeId], duration_ms: int, rate: float, *, series: str = ""
+) -> list[Line]:
+    """What the agents of one node say, in order: its share of ``rate`` messages a second of the whole mesh.
+
+    A ``series`` of its own has other keys and says other things.
+    """
+    dice = Dice(seed, f"talk {node}{series}")
     mean_us = max(1, int(1_000_000 * len(nodes) / rate))
     found: list[Line] = []
     at_us = 0
     while (at_us := at_us + dice.spaced(mean_us)) < duration_ms * 1_000:
-        found.append(_line(dice, node, nodes, at_us // 1_000, len(found)))
+        found.append(_line(dice, node, nodes, at_us // 1_000, f"{len(found)}{series}"))
+    return found
+
+
+def lines(seed: int, node: NodeId, nodes: Sequence[NodeId], duration_ms: int, rate: float) -> list[Line]:
+    """The same, and their bursts."""
+    found = steady(seed, node, nodes, duration_ms, rate)
+    dice = Dice(seed, f"bursts {node}")
     turn = nodes.index(node)
     for number, at_ms in enumerate(range(BURST_EVERY_MS // 2, duration_ms, BURST_EVERY_MS)):
         if number % len(nodes) == turn:
-            found += [_line(dice, node, nodes, at_ms, len(found) + extra) for extra in range(BURST)]
+            found += [_line(dice, node, nodes, at_ms, str(len(found) + extra)) for extra in range(BURST)]
     return sorted(found, key=lambda line: (line.at_ms, line.key))
 
 
-def _line(dice: Dice, node: NodeId, nodes: Sequence[NodeId], at_ms: int, number: int) -> Line:
+def _line(dice: Dice, node: NodeId, nodes: Sequence[NodeId], at_ms: int, number: str) -> Line:
     brief = dice.chance(BRIEF_SHARE)
     return Line(
         key=f"{BRIEF if brief else 'line'}-{node}-{number}",

@@ -3,12 +3,13 @@
 import pytest
 from msgspec.structs import replace
 
-from gateway.judging.facts import ledger
+from gateway.judging.engagements import check_engagements
+from gateway.judging.facts import debts, ledger
 from gateway.judging.faults import FaultKind
 from gateway.judging.invariants import (
     check_accepted,
+    check_all,
     check_cursors,
-    check_engagements,
     check_outbox,
     check_promises,
     check_said_once,
@@ -16,9 +17,12 @@ from gateway.judging.invariants import (
     check_survival,
     check_turns,
 )
+from gateway.judging.pasts import Way
+from gateway.judging.witness import Account
 from outbox.chain import Head
 from outbox.kinds import Outcome
-from outbox.records import Share, TurnState
+from outbox.records import DeliveryState, Share, TurnState
+from tests.gateway.judging.bygones import HEAD, SECOND, base, gave_up, past, present
 from tests.gateway.judging.stories import (
     ANSWER,
     ASKED,
@@ -29,6 +33,7 @@ from tests.gateway.judging.stories import (
     START_MS,
     UNANSWERED,
     VPS,
+    delivery,
     mesh,
     promise,
     received,
@@ -231,3 +236,88 @@ def test_agents_of_several_nodes_may_all_have_a_broadcast():
         for node, who in ((LAB, "bo"), (MBP, "clumsy"))
     }
     assert not found(check_engagements({**good, **rows}, witness().account()))
+
+
+# --- nodes that gave up a history
+
+
+def test_a_promise_of_a_history_that_was_given_up_stands_there_or_nowhere():
+    now, told = present(), witness().account()
+    assert found(check_promises(now, told, gave_up())) == []
+    assert found(check_promises(now, told)) == [(FaultKind.NOT_IN_OUTBOX, ANSWER)]
+    later = gave_up(past(order=1))
+    assert found(check_promises(now, told, later)) == [(FaultKind.NOT_IN_OUTBOX, ANSWER)]
+    lost = gave_up(past(lost=base()))
+    assert found(check_promises(now, told, lost)) == [(FaultKind.NOT_IN_OUTBOX, ANSWER)]
+    assert found(check_promises(now, told, gave_up(past(way=Way.CLONE)))) == [
+        (FaultKind.NOT_IN_OUTBOX, ANSWER)
+    ]
+
+
+def test_a_hand_over_is_in_the_ledger_of_its_time():
+    now, seen = present(), witness().account()
+    forgets = replace(now[LAB], received={})
+    assert found(check_sightings({**now, LAB: forgets}, seen, gave_up())) == []
+    assert found(check_sightings({**now, LAB: forgets}, seen, gave_up(past(order=1)))) == [
+        (FaultKind.TURN, ASKED)
+    ]
+
+
+def test_what_was_given_up_is_judged_as_well():
+    whole, lost = good_end(), past().lost
+    holed = gave_up(past(lost=replace(lost, outbox=without(lost.outbox, 2))))
+    rowless = gave_up(past(lost=replace(lost, received={})))
+    seen = witness().account()
+    assert (FaultKind.OUTBOX, LAB) in found(check_all(whole, seen, holed))
+    assert (FaultKind.ACCEPTED_WITHOUT_ROW, ASKED) in found(check_all(whole, seen, rowless))
+
+
+def test_agents_of_a_clone_saw_what_it_knew():
+    clone = past(way=Way.CLONE, account=witness_of(LAB))
+    assert found(check_all(mesh(), witness().account(), gave_up(clone))) == []
+    blank = replace(clone, lost=replace(base(), received={}, outbox=()))
+    assert found(check_all(mesh(), witness().account(), gave_up(blank))) == [
+        (FaultKind.NOT_IN_OUTBOX, ANSWER),
+        (FaultKind.TURN, ASKED),
+    ]
+
+
+def witness_of(node):
+    account = witness().account()
+    return Account(
+        sightings=tuple(one for one in account.sightings if one.node == node),
+        promises=tuple(one for one in account.promises if one.node == node),
+    )
+
+
+def good_end():
+    """``lab`` ended what it had forgotten once more."""
+    facts = mesh()[LAB]
+    ended = replace(facts.outbox[-1], epoch=SECOND, seq=1)
+    return {**mesh(), LAB: replace(facts, outbox=(*facts.outbox[:2], ended))}
+
+
+def test_what_a_reader_had_passed_when_a_history_was_given_up_it_has_handled():
+    now, lost = present(), past()
+    assert found(check_cursors(now, gave_up(lost))) == []
+    *before, accepts = now[VPS].outbox
+    now[VPS] = replace(now[VPS], received={}, outbox=(*before, replace(accepts, status=None)))
+    assert found(check_cursors(now, gave_up(lost))) == [(FaultKind.CURSOR, ANSWER)]
+    assert found(check_cursors(now, gave_up(replace(lost, read={VPS: HEAD})))) == []
+    stray = replace(lost, read={VPS: Head(EPOCH, 3, bytes(32))})
+    assert (FaultKind.CURSOR, "vps of lab") in found(check_cursors(now, gave_up(stray)))
+
+
+def test_an_epoch_that_a_reader_may_have_left_out_is_forgiven_what_is_known_to_be_dead():
+    """``lab`` wrote 3 for ``vps`` in its first epoch, ran twice, and goes on in its second one."""
+    now, late = present(), replace(mesh()[LAB].outbox[2], event_id=FAILING)
+    writer = replace(now[LAB], outbox=(*now[LAB].outbox[:2], late, now[LAB].outbox[2]))
+    now[LAB] = writer
+    now[VPS] = replace(now[VPS], cursors={LAB: writer.head})
+    assert found(check_cursors(now)) == [(FaultKind.CURSOR, FAILING)]
+    dead = delivery(FAILING, "al", VPS, DeliveryState.DEAD_LETTER, error="expired")
+    now[LAB] = replace(writer, deliveries=debts([dead]))
+    assert found(check_cursors(now, gave_up(past(way=Way.CLONE)))) == []
+    assert found(check_cursors(now, gave_up(past(read={})))) == [(FaultKind.CURSOR, FAILING)]
+    now[LAB] = replace(writer, deliveries=debts([replace(dead, state=DeliveryState.EMITTED)]))
+    assert found(check_cursors(now, gave_up(past(way=Way.CLONE)))) == [(FaultKind.CURSOR, FAILING)]

@@ -6,6 +6,7 @@ from gateway.judging.faults import FaultKind
 from gateway.judging.lives import SEEN_BEFORE_DEATH_MS, Life, check_leases
 from gateway.judging.witness import Witness
 from outbox.ids import AgentId
+from tests.gateway.judging.bygones import gave_up, past
 from tests.gateway.judging.stories import ASKED, LAB, MBP
 
 BO = AgentId("bo")
@@ -56,3 +57,18 @@ def test_any_other_turn_was_dealt_rightly(sightings: tuple[tuple[int, str], ...]
 
 def test_a_turn_that_was_given_back_may_come_again_at_once():
     assert kinds((DEATH - 100, "one"), (12_500, "two"), back="one") == []
+
+
+def test_a_node_that_was_put_back_has_forgotten_its_leases():
+    seen, moment = Witness(), 0
+    for order, lease in enumerate(("lease_1", "lease_2")):
+        seen.saw(
+            at_ms=DEATH - 100 + 2_200 * order, agent=BO, node=LAB, event_id=ASKED, lease_id=lease,
+            delivery_count=1, resumed=False,
+        )  # fmt: skip
+        moment = moment or seen.mark()
+    account = seen.account()
+    assert [fault.kind for fault in check_leases(LIVES, account, LEASE_MS)] == [FaultKind.TURN]
+    assert [*check_leases(LIVES, account, LEASE_MS, gave_up(past(order=moment)))] == []
+    elsewhere = gave_up(past(order=moment, node=MBP))
+    assert [fault.kind for fault in check_leases(LIVES, account, LEASE_MS, elsewhere)] == [FaultKind.TURN]

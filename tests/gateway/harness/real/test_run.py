@@ -61,6 +61,17 @@ def test_a_class_that_does_not_exist_is_wrong_usage() -> None:
 
 @pytest.mark.long
 @pytest.mark.timeout(300)
+def test_nodes_that_forget_lose_nothing_that_others_remember(place: Path) -> None:
+    flags = ("--nodes", "3", "--duration", "60", "--faults", "restore,clone", "--seed", "4")
+    found = harness(place, *flags)
+    assert found["faults"] == []
+    assert set(found["injected"]) == {"restore", "clone"}
+    assert found["counts"]["forgotten"] >= found["counts"]["gone"] > 0
+    assert found["counts"]["lost"] == 0
+
+
+@pytest.mark.long
+@pytest.mark.timeout(300)
 def test_the_spark_report_tells_the_same_under_all_faults(place: Path) -> None:
     flags = ("--nodes", "3", "--duration", "30", "--faults", "all", "--seed", "5", "--report")
     found = harness(place, *flags)

@@ -1,13 +1,16 @@
 """A schedule follows from its seed, hits everybody it may and nobody twice at once."""
 
-from itertools import combinations
+from itertools import combinations, pairwise
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.harness.real.faultclass import OF_LINKS, FaultClass
+from gateway.harness.real.faultclass import OF_LINKS, OF_MEMORY, FaultClass
 from gateway.harness.real.injection import Injection
+from gateway.harness.real.limits import MEMORY_GAP_MS
+from gateway.harness.real.place import Place
 from gateway.harness.real.schedule import CRASH_POINTS, schedule
+from gateway.judging.pasts import Way
 from outbox.ids import NodeId
 
 SEEDS = st.integers(0, 2**32)
@@ -30,6 +33,7 @@ def test_it_is_fair(seed: int, count: int, seconds: int):
     for one in plan:
         assert one.at_ms >= 0
         assert (one.point in CRASH_POINTS) == (one.fault is FaultClass.CRASH)
+        assert bool(one.point) == (one.fault in {FaultClass.CRASH, *OF_MEMORY})
         assert one.until_ms <= seconds * 1_000
         assert len(one.targets) == (count if one.fault is FaultClass.STORM else 1 + (one.fault in OF_LINKS))
     for one, other in combinations(plan, 2):
@@ -39,6 +43,24 @@ def test_it_is_fair(seed: int, count: int, seconds: int):
             continue
         met = set(one.targets) & set(other.targets)
         assert len(met) < (2 if one.fault in OF_LINKS else 1), (one.line, other.line)
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=SEEDS, count=st.integers(2, 6))
+def test_there_is_always_somebody_who_remembers(seed: int, count: int):
+    """Two nodes that forget at once would each be the only one who knows what the other did."""
+    plan = schedule(seed, nodes(count), 180_000, tuple(FaultClass))
+    forgets = [one for one in plan if one.fault in OF_MEMORY]
+    for one, other in pairwise(forgets):
+        assert other.at_ms - one.until_ms >= MEMORY_GAP_MS
+
+
+def test_nodes_forget_in_every_way():
+    plans = [schedule(seed, nodes(3), 120_000, tuple(OF_MEMORY)) for seed in range(4)]
+    assert {(one.fault, one.point) for plan in plans for one in plan} == {
+        *((FaultClass.RESTORE, way) for way in (Way.BACKUP, Way.COPY)),
+        *((FaultClass.CLONE, place) for place in Place),
+    }
 
 
 def test_seeds_differ():

@@ -2,16 +2,19 @@
 
 from msgspec.structs import replace
 
+from gateway.engine.forks import ROLLBACK
 from gateway.harness.real.faultclass import FaultClass
 from gateway.harness.real.notes import Case, End, Mark
 from gateway.harness.real.verdict import check_mark, judge
 from gateway.judging.facts import debts, ledger
 from gateway.judging.faults import FaultKind
 from gateway.judging.lives import Life
-from gateway.judging.witness import Refusal, Sighting
+from gateway.judging.pasts import Way
+from gateway.judging.witness import Account, Refusal, Sighting
 from outbox.chain import Head
 from outbox.ids import AgentId, NodeId, Seq
 from outbox.records import DeliveryState
+from tests.gateway.judging.bygones import gave_up, opened, past
 from tests.gateway.judging.stories import ASKED, EPOCH, FAILING, LAB, MBP, OWNERLESS, UNANSWERED, VPS
 from tests.gateway.judging.stories import mesh as story
 from tests.gateway.judging.stories import witness as story_witness
@@ -96,11 +99,42 @@ def test_only_brief_messages_may_be_dead():
     assert kinds(good(mesh=facts, account=replace(good().account, promises=promises))) == []
 
 
+def test_a_mark_is_held_against_the_history_of_its_time():
+    facts = good().mesh[LAB]
+    mark = Mark(node=LAB, order=1, head=facts.head, cursors={})
+    now = replace(facts, outbox=facts.outbox[:2])
+    gone = good(mesh={**good().mesh, LAB: now}, marks=(mark,))
+    forgot = [FaultKind.FORGOTTEN]
+    assert [kind for kind in kinds(gone) if kind in forgot] == forgot
+    put_back = past(lost=facts, base=now, read={})
+    assert FaultKind.FORGOTTEN not in kinds(replace(gone, pasts=gave_up(put_back)))
+    later = replace(mark, order=put_back.order + 1)
+    still = replace(gone, pasts=gave_up(put_back), marks=(later,))
+    assert [kind for kind in kinds(still) if kind in forgot] == forgot
+
+
+def test_what_agents_of_a_clone_were_told_was_asked_for():
+    promises = tuple(one for one in good().account.promises if one.event_id != FAILING)
+    account = replace(good().account, promises=promises)
+    told = Account(promises=tuple(one for one in good().account.promises if one.event_id == FAILING))
+    clone = past(node=VPS, way=Way.CLONE, base=good().mesh[VPS], lost=good().mesh[VPS], account=told)
+    assert kinds(good(account=account)) == [FaultKind.OUTBOX]
+    assert kinds(good(account=account, pasts=gave_up(clone))) == []
+
+
+def test_who_is_blamed_without_a_reason_breaks_a_run():
+    facts = good().mesh
+    facts[VPS] = replace(facts[VPS], incidents=opened((ROLLBACK, f"{LAB}/{EPOCH}")))
+    assert kinds(good(mesh=facts)) == [FaultKind.FRAMED]
+
+
 def test_a_journal_that_forgot_is_found():
     facts = good().mesh[VPS]
     head = Head(EPOCH, facts.seq, facts.outbox[-1].digest)
     whole = Mark(node=VPS, head=head, cursors=facts.cursors)
     assert list(check_mark(whole, facts)) == []
+    unseen = Head(EPOCH, Seq(99), bytes(32))
+    assert [*check_mark(replace(whole, head=unseen), replace(facts, hidden=frozenset({unseen})))] == []
     longer = replace(whole, head=Head(EPOCH, Seq(facts.seq + 1), head.hash))
     other = replace(whole, head=Head(EPOCH, facts.seq, bytes(32)))
     ahead = replace(whole, cursors={LAB: Head(EPOCH, Seq(99), bytes(32))})
