@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from spark.errors import SparkFailed, SparkMissing
+from spark.interrupting import own_interrupts, stopping
 from spark.java import find_java
 from spark.masters import LOCAL, Place, place_of
 
@@ -90,10 +91,8 @@ def spark_session(setup: Setup) -> Iterator["SparkSession"]:
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     setup.scratch.mkdir(parents=True, exist_ok=True)
     session = _start(setup, place)
-    try:
+    with stopping(session, setup.log):
         yield session
-    finally:
-        session.stop()
 
 
 def _start(setup: Setup, place: Place) -> "SparkSession":
@@ -110,7 +109,7 @@ def _start(setup: Setup, place: Place) -> "SparkSession":
     for key, value in _settings(setup, place).items():
         builder = builder.config(key, value)
     try:
-        with _output_to(setup.log):
+        with _output_to(setup.log), own_interrupts():
             return builder.getOrCreate()
     except (PySparkException, OSError) as error:
         raise SparkFailed(f"Spark did not start: {first_line(error)}", hint=f"see {setup.log}") from None

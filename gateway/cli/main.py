@@ -22,10 +22,28 @@ from gateway.cli import (
     reports,
 )
 from gateway.cli.exits import Exit, exit_of, explain
+from gateway.cli.output import note
 from outbox.errors import MeshError
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+class _Interrupted(Exception):
+    """Somebody has pressed Ctrl-C."""
+
+
+class _Commands(click.Group):
+    """Keeps an interruption from click, which writes a line of its own."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command. Raises _Interrupted, and all that it raises."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise _Interrupted from None
+
+
+@click.group(
+    cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}
+)
 @click.option(
     "--home",
     envvar="GATEWAY_HOME",
@@ -73,7 +91,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.ClickException as error:
         error.show()
         return Exit.USAGE if isinstance(error, click.UsageError) else Exit.FAILED
-    except (click.Abort, KeyboardInterrupt):
+    except (click.Abort, KeyboardInterrupt, _Interrupted):
+        note("gateway: interrupted")
         return Exit.INTERRUPTED
     except MeshError as error:
         explain(error)
