@@ -40,6 +40,18 @@ class Answers(Protocol):
         """Answer the event."""
         ...
 
+    async def send(
+        self,
+        to: str,
+        payload: object,
+        *,
+        type: str | None,  # noqa: A002 - the envelope's own name
+        id: str | None,  # noqa: A002 - as above
+        cause: str | None,
+    ) -> SentAnswer:
+        """Send to somebody."""
+        ...
+
     def open_blob(self, ref: BlobRef, start: int = 0) -> AsyncIterator[bytes]:
         """The bytes of a blob."""
         ...
@@ -117,6 +129,17 @@ class Turn:
             return sent
         finally:
             self._turns.finished(self)
+
+    async def send(
+        self,
+        to: str,
+        payload: object,
+        *,
+        type: str | None = None,  # noqa: A002 - the envelope's own name
+        id: str | None = None,  # noqa: A002 - as above
+    ) -> SentAnswer:
+        """Tell somebody else because of this event: it is named as the cause, so that circles end."""
+        return await self._agent.send(to, payload, type=type, id=id, cause=self.event_id)
 
     async def ok(self) -> None:
         """The turn is done well."""

@@ -22,7 +22,7 @@ DISMISSED_MAX = 10_000
 
 HANDS_MAX = 4
 """Turns that an agent may have in hand and still be taken for one that works on them one by one: what it
-sends meanwhile to their senders, or in their threads, answers them. Who holds more is no loop of two."""
+sends meanwhile in their threads answers them. Who holds more is no loop of two."""
 
 BLOB_GRACE_MS = 3_600_000
 """So long a blob that nobody names stays after it came, or was last asked to be kept: its sender has yet to

@@ -1,7 +1,7 @@
 """Agents that answer each other without an end: a bound on how fast, per pair of agents and per thread.
 
 A token bucket each: a burst, then a steady rate. Only messages that answer another one pay; who begins a
-conversation, or pours out a stream of messages that nobody's turn has caused, is not slowed.
+conversation, or pours out a stream of messages that name no cause, is not slowed.
 """
 
 from collections import OrderedDict

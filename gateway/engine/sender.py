@@ -56,7 +56,7 @@ def send(tick: Tick, turns: Turns, request: Send, owner_epoch: int) -> Sent:
     route = resolve(tick.view, request.to, away) if several is None else None
     if route is not None and route.node == tick.identity.node:
         turns.check_room(route.agent, request.priority)
-    cause = cause_of(tick, turns, request, route)
+    cause = cause_of(tick, turns, request)
     hops = 0 if cause is None else cause.trace.hops + 1
     if cause is not None:
         _check_hops(hops)
@@ -123,10 +123,11 @@ def reply(tick: Tick, request: Reply, question: Event, owner_epoch: int) -> Sent
     return _emit(tick, request.req, event, route, digest)
 
 
-def cause_of(tick: Tick, turns: Turns, request: Send, route: Route | None) -> Event | None:
-    """The event that a message answers: named, or in the agent's hand and from the same agent or thread.
+def cause_of(tick: Tick, turns: Turns, request: Send) -> Event | None:
+    """The event that a message answers: the one that it names, else a message in hand whose thread it names.
 
-    A reply in hand is what the agent has asked for: what it sends then asks anew, unless it names the reply.
+    Nothing else counts: what an agent sends to somebody whose message it has in hand may have nothing to do
+    with that. A reply in hand is what the agent has asked for: in its thread it asks on.
     Raises NotFound when the one that was named did not come for the agent.
     """
     if request.cause is not None:
@@ -134,14 +135,11 @@ def cause_of(tick: Tick, turns: Turns, request: Send, route: Route | None) -> Ev
         if not rows:
             raise NotFound(f"{request.cause} did not come for {request.agent}", hint="leave the cause out")
         return decode_event(rows[0].body)
+    if request.thread_id is None:
+        return None
     held = turns.held_by(tick, request.agent)
-    answered = [event for event in held if event.kind == Kind.MESSAGE and _answers(request, route, event)]
-    return max(answered, key=lambda event: event.trace.hops, default=None)
-
-
-def _answers(request: Send, route: Route | None, event: Event) -> bool:
-    same_thread = request.thread_id is not None and request.thread_id == event.thread_id
-    return same_thread or (route is not None and route.agent == event.source_agent_id)
+    said = [event for event in held if event.kind == Kind.MESSAGE and event.thread_id == request.thread_id]
+    return max(said, key=lambda event: event.trace.hops, default=None)
 
 
 def _check_hops(hops: int) -> None:

@@ -18,10 +18,6 @@ def mesh_dir() -> Iterator[Path]:
         yield Path(name)
 
 
-TALKATIVE = {"answers.burst": 1_000}
-"""Their agents pour messages out while they hold turns of each other; how fast they may is no matter here."""
-
-
 @pytest.fixture
 def make_node(mesh_dir: Path) -> Iterator[MakeNode]:
     """Nodes that do not run yet; whatever runs at the end is killed by its process id."""
@@ -45,7 +41,7 @@ def engine_host() -> str:
 @pytest.fixture
 async def vps(make_node: MakeNode, engine_host: str) -> Node:
     """A mesh of one running gateway."""
-    node = make_node("vps", **TALKATIVE, **{"engine.host": engine_host})
+    node = make_node("vps", **{"engine.host": engine_host})
     node.found()
     node.start()
     return await node.ready()
@@ -54,7 +50,7 @@ async def vps(make_node: MakeNode, engine_host: str) -> Node:
 @pytest.fixture
 async def pair(vps: Node, make_node: MakeNode, engine_host: str) -> tuple[Node, Node]:
     """``vps`` with agent ``ada`` and ``mbp`` with agent ``bob``, linked, each aware of both."""
-    mbp = make_node("mbp", **TALKATIVE, **{"engine.host": engine_host})
+    mbp = make_node("mbp", **{"engine.host": engine_host})
     await mbp.join(vps)
     mbp.start()
     await mbp.ready()

@@ -222,6 +222,8 @@ class Witness:
         self._chronicle.note(node, "shows", f"{event.kind} {event.event_id} {event.corr_id or ''}")
         if event.trace.attempt > 1 and event.source_agent_id is not None:
             self._attempt(node, disk, event, header)
+        if event.kind == Kind.REPLY and event.corr_id is not None:
+            self._reply(node, disk, event, event.corr_id)
         if event.kind != Kind.ACK:
             return
         ack = decode_payload(event, Ack)
@@ -229,6 +231,12 @@ class Witness:
         rows = [*disk.ledger(ack.ref), *forgotten]
         if ack.status is AckStatus.ACCEPTED and not any(names(header, row.source) for row in rows):
             self.find(Promise.ACCEPTED_IS_DURABLE, f"{node} showed an ACK of {ack.ref} without its row")
+
+    def _reply(self, node: str, disk: Disk, event: Event, question: EventId) -> None:
+        """Circles of agents end because each answer counts one more than what it answers."""
+        hops = {decode_event(row.body).trace.hops + 1 for row in disk.ledger(question)}
+        if hops and event.trace.hops not in hops:
+            self.find(Promise.EVERY_SEND_ENDS, f"{node} lost count of a circle: {event.event_id}")
 
     def _attempt(self, node: str, disk: Disk, event: Event, header: Header) -> None:
         """A new attempt needs proof that the one before was read: silence burns none."""

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from gateway.engine.effects import Handed, Refused
+from gateway.engine.effects import Handed, Refused, Sent
 from gateway.engine.inputs import Grant, Reply, Send
 from gateway.engine.limits import EXPIRES_IN_MS_MAX, HANDS_MAX
 from gateway.engine.pace import PaceLimits
@@ -230,40 +230,50 @@ def hand_over(world: Any, node: str, agent: str, last: dict[str, Any]) -> Any:
     return hand
 
 
-def go_round(world: Any, ring: list[tuple[str, str]], *, name_the_cause: bool) -> tuple[int, Any]:
+def go_round(world: Any, ring: list[tuple[str, str]], names: str) -> tuple[int, Any]:
     """Each agent sends on what it gets, as a message of its own, and ends its turn; until one is refused."""
     (node, agent), last = ring[0], {}
-    answer = world.send(node, agent, ring[1 % len(ring)][1])
+    answer = world.send(node, agent, ring[1 % len(ring)][1], thread_id="t")
     for step in range(1, 100):
         world.meet()
         node, agent = ring[step % len(ring)]
         hand = hand_over(world, node, agent, last)
-        cause = {"cause": hand.event_id} if name_the_cause else {}
-        answer = world.send(node, agent, ring[(step + 1) % len(ring)][1], **cause)
+        named = {"cause": hand.event_id, "thread_id": "t", "": None}[names]
+        answer = world.send(node, agent, ring[(step + 1) % len(ring)][1], **({names: named} if names else {}))
         if isinstance(answer, Refused):
             return step, answer
         world.settle(node, agent, hand.event_id, lease_id=hand.lease_id)
     return 100, answer
 
 
-def test_two_polite_agents_come_to_an_end(world: Any) -> None:
-    steps, refused = go_round(world, [("a", "ann"), ("b", "bob")], name_the_cause=False)
+RINGS = {
+    "itself": [("a", "ann")],
+    "pair": [("a", "ann"), ("b", "bob")],
+    "triangle": [("a", "ann"), ("b", "bob"), ("c", "cat")],
+}
+
+
+@pytest.fixture
+def three(make_world: Any) -> Any:
+    world = make_world("a", "b", "c")
+    for node, agent in RINGS["triangle"]:
+        world.live(node, agent)
+    return world
+
+
+@pytest.mark.parametrize("ring", RINGS)
+@pytest.mark.parametrize("names", ["cause", "thread_id"])
+def test_a_circle_that_says_why_comes_to_an_end(three: Any, ring: str, names: str) -> None:
+    steps, refused = go_round(three, RINGS[ring], names)
     assert (steps, refused.code) == (HOPS_MAX + 1, "hop_limit")
     assert "end your turn" in refused.hint
 
 
-def test_one_that_writes_to_itself_comes_to_an_end(world: Any) -> None:
-    steps, refused = go_round(world, [("a", "ann")], name_the_cause=False)
-    assert (steps, refused.code) == (HOPS_MAX + 1, "hop_limit")
-
-
-def test_a_triangle_that_names_its_causes_comes_to_an_end(make_world: Any) -> None:
-    world = make_world("a", "b", "c")
-    for node, agent in [("a", "ann"), ("b", "bob"), ("c", "cat")]:
-        world.live(node, agent)
-    ring = [("a", "ann"), ("b", "bob"), ("c", "cat")]
-    steps, refused = go_round(world, ring, name_the_cause=True)
-    assert (steps, refused.code) == (HOPS_MAX + 1, "hop_limit")
+@pytest.mark.parametrize("ring", RINGS)
+def test_what_names_no_cause_is_no_circle(three: Any, ring: str) -> None:
+    """It looks the same as two agents that have much to tell each other and work at the same time."""
+    steps, answer = go_round(three, RINGS[ring], "")
+    assert (steps, type(answer)) == (100, Sent)
 
 
 def test_a_cause_is_an_event_that_came_for_the_agent(world: Any) -> None:
@@ -279,20 +289,39 @@ def test_answers_have_a_pace_and_what_nobody_caused_has_none(make_world: Any) ->
     world = make_world("a", "b", policy=policy)
     world.live("a", "ann")
     world.live("b", "bob")
-    event = world.sent("a", "ann", "bob")
+    event = world.sent("a", "ann", "bob", thread_id="t")
     world.pull("b", "a")
-    (hand,) = world.listen("b", "bob", credit=1)
-    for _ in range(3):
-        world.sent("b", "bob", "ann")
-    refused = world.send("b", "bob", "ann")
+    world.listen("b", "bob", credit=1)
+    for _ in range(20):
+        world.sent("b", "bob", "ann")  # of its own accord, whatever it has in hand
+    for named in ({"cause": event}, {"thread_id": "t"}, {"cause": event}):
+        world.sent("b", "bob", "ann", **named)
+    refused = world.send("b", "bob", "ann", cause=event)
     assert (refused.code, refused.retryable) == ("loop_limit", True)
     assert "try again in 10 s" in refused.hint
-    assert world.send("b", "bob", "ann", cause=event).code == "loop_limit"
-    world.advance(10_000)
+    assert world.send("b", "bob", "ann", thread_id="t").code == "loop_limit"
     world.sent("b", "bob", "ann")
-    world.settle("b", "bob", event, lease_id=hand.lease_id)
-    for _ in range(20):
+    world.advance(10_000)
+    world.sent("b", "bob", "ann", cause=event)
+
+
+def test_agents_that_pour_out_messages_for_each_other_are_not_slowed(make_world: Any) -> None:
+    """Each has one of the other's in hand all the time."""
+    world = make_world("a", "b", policy=Policy(answers=PaceLimits(burst=1, per_minute=1)))
+    world.live("a", "ann")
+    world.live("b", "bob")
+    last: dict[str, Any] = {}
+    world.sent("a", "ann", "bob")
+    for _ in range(2 * HOPS_MAX):
+        world.meet()
+        hand = hand_over(world, "b", "bob", last)
         world.sent("b", "bob", "ann")
+        world.meet()
+        other = hand_over(world, "a", "ann", last)
+        world.sent("a", "ann", "bob")
+        world.settle("b", "bob", hand.event_id, lease_id=hand.lease_id)
+        world.settle("a", "ann", other.event_id, lease_id=other.lease_id)
+    assert {event.trace.hops for event in world.said("a", Kind.MESSAGE)} == {0}
 
 
 def test_who_asks_on_while_it_reads_a_reply_is_not_taken_for_a_circle(make_world: Any) -> None:
@@ -313,10 +342,10 @@ def test_who_asks_on_while_it_reads_a_reply_is_not_taken_for_a_circle(make_world
 
 def test_who_works_on_many_things_is_not_taken_for_a_circle(world: Any) -> None:
     for _ in range(HANDS_MAX + 1):
-        world.sent("a", "ann", "bob")
+        world.sent("a", "ann", "bob", thread_id="t")
     world.pull("b", "a")
     world.listen("b", "bob", credit=HANDS_MAX + 1)
-    world.sent("b", "bob", "ann")
+    world.sent("b", "bob", "ann", thread_id="t")
     assert world.said("b", Kind.MESSAGE)[0].trace.hops == 0
 
 

@@ -42,6 +42,20 @@ async def test_a_conversation_by_turns(node: "LocalNode") -> None:
     assert node.reader.count_received() == {TurnState.DONE: 2}
 
 
+async def test_what_a_turn_makes_an_agent_send_names_it_as_its_cause(node: "LocalNode") -> None:
+    async with node.client() as gateway:
+        jen, bob = gateway.agent("jen"), gateway.agent("bob")
+        sent = await jen.send("bob", "tell jen")
+        async with bob.turns("b") as turns, jen.turns("j") as told:
+            turn = await next_turn(turns)
+            on_its_way = await turn.send("jen", "you wanted to know")
+            heard = await next_turn(told)
+            await turn.ok()
+            await heard.ok()
+    assert (heard.event_id, heard.event.trace.hops) == (on_its_way.event_id, 1)
+    assert heard.event.thread_id == sent.thread_id
+
+
 async def test_failed_and_given_back_turns(node: "LocalNode") -> None:
     async with node.client() as gateway:
         jen, bob = gateway.agent("jen"), gateway.agent("bob")

@@ -46,6 +46,9 @@ class Agent:
     async def reply(self, event_id: str, payload: object, **_: object) -> SentAnswer:
         raise NotImplementedError
 
+    async def send(self, to: str, payload: object, **fields: object) -> SentAnswer:
+        raise NotImplementedError
+
     async def nack(self, event_id: str, lease_id: str, *, delay_ms: int) -> SettledAnswer:
         raise NotImplementedError
 
