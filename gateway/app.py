@@ -27,6 +27,7 @@ from gateway.endpoints.peer import PeerDesk, peer_app
 from gateway.endpoints.turn_sockets import TurnSockets
 from gateway.engine.inputs import Now
 from gateway.engine.own_stream import Reason
+from gateway.engine.policy import Policy
 from gateway.epochmark import EpochMark, Mark
 from gateway.errors import HomeError
 from gateway.feed import Feed
@@ -72,10 +73,9 @@ class Gateway:
         self._stack = AsyncExitStack()
         lock = self._stack.enter_context(HomeLock(home.lock))
         self._home, self._config, self._clock = home, config, clock
-        self._policy = config.policy(seed=home.certificate.exists())
         self._started_at_ms = clock.wall_ms()
         self._key = Keyring(home.keys).kept_node_key()
-        opening = Opening(home, config, Boot.made(clock))
+        self._opening = opening = Opening(home, config, Boot.made(clock))
         self._writer = open_writer(opening, clock, lock)
         self._stack.push_async_callback(self._writer.close)
         self._reader = JournalReader.open(home.journal)
@@ -102,6 +102,7 @@ class Gateway:
             log.warning("blobs.missing", blobs=self._writer.blobs_gone)
         rooms = Rooms(self._home.room, self._identity, self._key, self._clock)
         view = await rooms.load()
+        self._policy = self._policy_for(view)
         host = await self._writer.host(view, Now(self._clock.wall_ms(), self._clock.mono_ms()))
         runtime = Runtime(host, self._reader, view, self._clock)
         disk = ThreadedBlobs(BlobFiles(self._home.blobs), self._clock)
@@ -159,6 +160,13 @@ class Gateway:
             log.error("epoch.unmarked", why=str(error), hint=error.hint)  # noqa: TRY400 - no bug
 
     # --- parts
+
+    def _policy_for(self, view: View) -> Policy:
+        policy = self._opening.policy(view, self._identity.node)
+        if policy.mirror.nodes != self._config.policy(seed=self._opening.is_seed).mirror.nodes:
+            hint = "on a seed: gateway invite NODE --reads-all; here: join again with it"
+            log.warning("mirror.not_allowed", node=self._identity.node, hint=hint)
+        return policy
 
     def _desk(
         self, runtime: Runtime, registry: Registry, peering: Peering, turns: TurnSockets, blobs: BlobKeeper

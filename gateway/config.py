@@ -155,8 +155,8 @@ class Config(msgspec.Struct, frozen=True):
     engine: Engine = Engine()
     log: Log = Log()
 
-    def policy(self, *, seed: bool = False) -> Policy:
-        """The engine's numbers, for a seed or for another node."""
+    def policy(self, *, seed: bool = False, reads_all: bool = True) -> Policy:
+        """The engine's numbers, for a seed or for another node; who may not read all keeps no copies."""
         retry = RetryPolicy(
             first_ms=self.retry.first_ms,
             cap_ms=self.retry.cap_ms,
@@ -166,6 +166,8 @@ class Config(msgspec.Struct, frozen=True):
         mirrored = self.mirror.nodes
         if mirrored == "auto":
             mirrored = "all" if seed else "none"
+        if not (seed or reads_all):
+            mirrored = "none"
         nodes = mirrored if isinstance(mirrored, str) else tuple(map(NodeId, mirrored))
         mirror = MirrorPolicy(nodes=nodes, bytes_max=self.mirror.bytes_max, age_ms=self.mirror.age_ms)
         kept = self.retention

@@ -19,7 +19,8 @@ from gateway.clock import Clock
 from gateway.crashpoint import CrashPoint, crashpoint
 from gateway.engine.effects import Admitted, Answer, Invited, Ticketed
 from gateway.engine.engine import DoorRequest
-from gateway.engine.inputs import Exchange, Invite, Now, Renew, RevokeInvite, Upgrade
+from gateway.engine.inputs import Now
+from gateway.engine.knocks import Exchange, Invite, Renew, RevokeInvite, Upgrade
 from outbox.ids import NodeId
 from stateroom.view import NodeView, View
 
@@ -28,6 +29,8 @@ STATE_ROOM = "state"
 CURSORS_ROOM = "cursors"
 ROOMS = (STATE_ROOM, CURSORS_ROOM, PIPE_ROOM)
 """What a ticket can open here: the two documents of the state room, and the link."""
+PIPE_ALL = "pipe-all"
+"""No door of its own: who was invited with it may read over the link what is for others."""
 
 
 class Door:
@@ -86,7 +89,7 @@ class Door:
             now.wall_ms,
             self._clock.entropy(ENTROPY_BYTES),
             life_ms=item.ttl_ms or INVITE_LIFE_MS_DEFAULT,
-            rooms=ROOMS,
+            rooms=(*ROOMS, PIPE_ALL) if item.reads_all else ROOMS,
             expected_node=item.expected_node,
             expected_key=expected_key,
         )

@@ -16,7 +16,7 @@ from auth.keys import PublicKey, SigningKey
 from auth.members import Member
 from gateway.clock import Clock
 from gateway.crashpoint import CrashPoint, crashpoint
-from gateway.door import CURSORS_ROOM, STATE_ROOM
+from gateway.door import CURSORS_ROOM, PIPE_ALL, STATE_ROOM
 from gateway.engine.effects import AgentChanged
 from gateway.limits import CURSORS_EVERY_S, HEARTBEAT_S
 from gateway.unsaid import unsaid
@@ -146,7 +146,10 @@ class Rooms:
 
     def say_member(self, member: Member) -> None:
         """A node was admitted here. The record follows from the ledger's row alone: it is always the same."""
-        body = AdmissionBody(public_key=member.key, role="member", invite_id=member.invite)
+        reads_all = PIPE_ALL in member.rooms
+        body = AdmissionBody(
+            public_key=member.key, role="member", invite_id=member.invite, reads_all=reads_all
+        )
         text = self._sign(RoomMap.ADMISSIONS, member.node, body, epoch=1, counter=member.counter)
         self.state.put(RoomMap.ADMISSIONS, member.node, text)
         self._changed()

@@ -86,6 +86,8 @@ class AdmissionBody(_Body, frozen=True, kw_only=True):
     """Base64url of the raw Ed25519 key."""
     role: Literal["member", "seed"]
     invite_id: Text = ""
+    reads_all: bool = False
+    """A mirror or a collector: it may read what is for others, as seeds may."""
 
 
 class AgentBody(_Body, frozen=True, kw_only=True):

@@ -269,7 +269,8 @@ class Index:
         before = self._admitted.pop(node, None)
         if record is not None and isinstance(record.body, AdmissionBody):
             key = base64url.decode(record.body.public_key)
-            self._admitted[node] = Admitted(key, record.body.role, record.signer == ROOT)
+            by_root = record.signer == ROOT
+            self._admitted[node] = Admitted(key, record.body.role, by_root, record.body.reads_all)
         return self._admitted.get(node) != before
 
     def _trim(self, name: SlotKey, slot: Slot) -> None:

@@ -20,6 +20,7 @@ class Admitted(msgspec.Struct, frozen=True):
     public_key: bytes
     role: Literal["member", "seed"]
     by_root: bool
+    reads_all: bool = False
 
 
 class Seen(msgspec.Struct, frozen=True):
@@ -39,6 +40,7 @@ def node_view(node: NodeId, admitted: Admitted, body: NodeBody | None, seen: See
         node=node,
         public_key=admitted.public_key,
         role=admitted.role,
+        reads_all=admitted.reads_all,
         endpoints=(seen.endpoints if seen else ()) or endpoints,
         outbox_epoch=Epoch(body.outbox_epoch) if body and body.outbox_epoch else None,
         head_seq=Seq(body.head_seq if body else 0),

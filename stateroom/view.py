@@ -21,6 +21,8 @@ class NodeView(msgspec.Struct, frozen=True, kw_only=True):
     public_key: bytes
     """Raw Ed25519 key, 32 bytes."""
     role: Literal["member", "seed"]
+    reads_all: bool = False
+    """Its admission names it a mirror or a collector."""
     endpoints: tuple[str, ...] = ()
     outbox_epoch: Epoch | None = None
     head_seq: Seq = Seq(0)
@@ -88,6 +90,11 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     def known(self, agent: AgentId) -> bool:
         """Whether the mesh has ever heard of this agent."""
         return agent in self.agents
+
+    def reads_all(self, node: NodeId) -> bool:
+        """Whether a node may read the bodies of events that are not for it: a seed, a mirror, a collector."""
+        found = self.nodes.get(node)
+        return found is not None and (found.reads_all or found.role == "seed")
 
     def online(self, node: NodeId) -> bool:
         """Whether a heartbeat of that node came lately."""

@@ -86,6 +86,8 @@ class NodeRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     key: str
     """Its public key, Ed25519 in base64url: what its outbox is checked with."""
     role: str
+    reads_all: bool
+    """It may read what is for others: a seed, a mirror, a collector."""
     here: bool
     online: bool
     last_seen_ms: int | None

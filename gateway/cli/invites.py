@@ -14,16 +14,30 @@ from gateway.endpoints.limits import INVITE_TTL_S_MAX
     "--ttl", type=duration, metavar="DURATION", help="How long it can be used (default 15m, at most 7d)."
 )
 @click.option("--node-key", metavar="JKT", help="Only the node with this key thumbprint may use it.")
+@click.option(
+    "--reads-all",
+    is_flag=True,
+    help="It may read what is for others: a collector, or a mirror.",
+)
 @as_json
 @click.pass_context
 def invite(
-    context: click.Context, *, node: str | None, ttl: int | None, node_key: str | None, as_json: bool
+    context: click.Context,
+    *,
+    node: str | None,
+    ttl: int | None,
+    node_key: str | None,
+    reads_all: bool,
+    as_json: bool,
 ) -> None:
     """Invite one machine: prints a single-use join code, for the node NODE if one is named."""
     ttl_s = max(1, ttl // 1000) if ttl is not None else None
     if ttl_s is not None and ttl_s > INVITE_TTL_S_MAX:
         raise click.BadParameter("an invite is good for 7d at most", param_hint="--ttl")
-    made = ask(context, lambda gateway: gateway.invite(node, ttl_s=ttl_s, key_thumbprint=node_key))
+    made = ask(
+        context,
+        lambda gateway: gateway.invite(node, ttl_s=ttl_s, key_thumbprint=node_key, reads_all=reads_all),
+    )
     if as_json:
         emit_json(made)
         return

@@ -56,7 +56,7 @@ def nodes(context: click.Context, *, as_json: bool) -> None:
     shown = [
         (
             row.node + (" (here)" if row.here else ""),
-            row.role,
+            row.role + (" (reads all)" if row.reads_all and row.role != "seed" else ""),
             row.online,
             row.link,
             row.lag,

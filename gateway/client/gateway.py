@@ -125,10 +125,16 @@ class GatewayClient:
         await self._wire.delete(f"/v1/agents/{quote(name, safe='')}")
 
     async def invite(
-        self, node: str | None = None, *, ttl_s: int | None = None, key_thumbprint: str | None = None
+        self,
+        node: str | None = None,
+        *,
+        ttl_s: int | None = None,
+        key_thumbprint: str | None = None,
+        reads_all: bool = False,
     ) -> InviteAnswer:
-        """Make a single-use invite; its join code is in this answer only."""
-        body = {"node": node, "ttlSeconds": ttl_s, "keyThumbprint": key_thumbprint}
+        """Make a single-use invite, with ``reads_all`` for a mirror or a collector; its join code is in this
+        answer only."""
+        body = {"node": node, "ttlSeconds": ttl_s, "keyThumbprint": key_thumbprint, "readsAll": reads_all}
         return await self._wire.post("/v1/invites", InviteAnswer, body)
 
     async def invites(self) -> list[InviteRow]:

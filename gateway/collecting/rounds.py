@@ -90,7 +90,7 @@ class _Tally:
     def failed(self, node: NodeId, error: MeshError) -> None:
         """A gateway or an outbox was not read."""
         self.first = self.first or error
-        self.unread.append(Unread(node, error.code, str(error)))
+        self.unread.append(Unread(node, error.code, ": ".join(filter(None, (str(error), error.hint)))))
 
 
 class Rounds:

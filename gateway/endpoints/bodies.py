@@ -176,6 +176,7 @@ class InviteBody(_Body, frozen=True):
     node: str | None = None
     ttl_seconds: Annotated[int, msgspec.Meta(ge=1, le=INVITE_TTL_S_MAX)] = INVITE_TTL_S_DEFAULT
     key_thumbprint: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]{43}\Z")] | None = None
+    reads_all: bool = False
 
 
 class NoQuery(_Body, frozen=True):

@@ -123,6 +123,7 @@ class MeshRoutes:
             node=name,
             key=base64url.encode(node.public_key),
             role=node.role,
+            reads_all=view.reads_all(name),
             here=name == here,
             online=name == here or node.online,
             last_seen_ms=node.last_seen_ms,

@@ -18,7 +18,8 @@ from gateway.endpoints.errors import BadRequest
 from gateway.endpoints.guard import principal_of
 from gateway.endpoints.reading import body_of, query_of
 from gateway.engine.effects import AgentChanged, Invited, Pruned
-from gateway.engine.inputs import AddAgent, Invite, Prune, RemoveAgent, RevokeInvite, SetAgent
+from gateway.engine.inputs import AddAgent, Prune, RemoveAgent, SetAgent
+from gateway.engine.knocks import Invite, RevokeInvite
 from gateway.home import write_private
 from outbox.errors import MeshError, NameTaken
 from outbox.ids import AgentId, NodeId, agent_id, node_id
@@ -133,6 +134,7 @@ class OperatorRoutes:
                 req=self._runtime.req(),
                 expected_node=node_id(body.node) if body.node is not None else None,
                 expected_key=body.key_thumbprint,
+                reads_all=body.reads_all,
                 ttl_ms=body.ttl_seconds * 1000,
             )
         )

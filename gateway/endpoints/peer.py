@@ -36,7 +36,7 @@ from gateway.endpoints.errors import BadRequest, BodyTooLarge, ForeignOrigin, Mi
 from gateway.endpoints.problems import fail, problem_of, refuse_route, response_of
 from gateway.endpoints.reading import host_of, need_json
 from gateway.engine.effects import Admitted, Ticketed
-from gateway.engine.inputs import Exchange, Renew, Upgrade
+from gateway.engine.knocks import Exchange, Renew, Upgrade
 from gateway.errors import Denied
 from gateway.links.errors import SocketClosed
 from gateway.links.link import Link

@@ -32,12 +32,10 @@ from gateway.engine.effects import Answer, CaughtUp, Effect, Refused, agent_chan
 from gateway.engine.inputs import (
     AddAgent,
     ClockMeasured,
-    Exchange,
     Extend,
     FloorRead,
     Grant,
     Input,
-    Invite,
     LinkDown,
     LinkUp,
     Nack,
@@ -46,10 +44,8 @@ from gateway.engine.inputs import (
     Prune,
     RelayCaught,
     RemoveAgent,
-    Renew,
     Reply,
     Request,
-    RevokeInvite,
     Send,
     SetAgent,
     Settle,
@@ -57,9 +53,9 @@ from gateway.engine.inputs import (
     Subscribe,
     TellIncident,
     Unsubscribe,
-    Upgrade,
     ViewChanged,
 )
+from gateway.engine.knocks import Exchange, Invite, Renew, RevokeInvite, Upgrade
 from gateway.engine.mirrors import Mirrors
 from gateway.engine.own_stream import OwnStream
 from gateway.engine.pace import Pace

@@ -8,6 +8,7 @@ import msgspec
 from gateway.engine.bloblife import BlobLost, KeepBlob
 from gateway.engine.deadletters import Dismiss, Redrive
 from gateway.engine.doubts import EndDoubts
+from gateway.engine.knocks import Exchange, Invite, Renew, RevokeInvite, Upgrade
 from gateway.engine.stalls import StreamFlows, StreamStalled
 from outbox.blobref import BlobRef
 from outbox.chain import Checkpoint, Excerpt
@@ -233,51 +234,6 @@ class ViewChanged(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
     """The state room says something new."""
 
     view: View
-
-
-class Exchange(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
-    """A stranger shows an invite. Answer: Ticketed."""
-
-    req: int
-    body: bytes
-    client: str
-    """Where it came from, for the audit."""
-
-
-class Renew(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
-    """A member asks for a new ticket by its key. Answer: Ticketed."""
-
-    req: int
-    body: bytes
-    client: str
-
-
-class Upgrade(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
-    """Somebody opens a socket with a ticket. Answer: Admitted."""
-
-    req: int
-    ticket: str
-    proof: str
-    path: str
-    room: str
-    client: str
-
-
-class Invite(msgspec.Struct, frozen=True, tag=True, tag_field="t", kw_only=True):
-    """An operator invites a node. Answer: Invited."""
-
-    req: int
-    expected_node: NodeId | None = None
-    expected_key: str | None = None
-    """Thumbprint of the only key that may use it."""
-    ttl_ms: int
-
-
-class RevokeInvite(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
-    """An operator takes an invite back. Answer: Invited with its new status."""
-
-    req: int
-    invite_id: str
 
 
 Input = (

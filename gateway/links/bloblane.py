@@ -148,9 +148,8 @@ class BlobLane:
         return True
 
     def _mirrors(self, stream: NodeId) -> bool:
-        """Whether the peer keeps a copy: a seed, by the word of the root, that reads all of a stream."""
-        node = self._view().node(self._peer)
-        return node is not None and node.role == "seed" and self._serving.reads_all(stream)
+        """Whether the peer keeps a copy: by its admission it may, and it reads all of the stream."""
+        return self._view().reads_all(self._peer) and self._serving.reads_all(stream)
 
     def _is_own(self, sha256: BlobId) -> bool:
         return any(

@@ -1,16 +1,29 @@
-"""Who may fetch a blob: whoever may read an event that names it. To know its hash is not enough.
+"""Who may read what: a node what its header names it in (or ``*``), and all of it who was admitted for that.
 
-A node may read what its name stands in (or ``*``). A seed that keeps a copy of an outbox may read all of it.
-Everybody else is answered the same whether or not the blob is here.
+That is a seed, and what the mesh has invited as a mirror or a collector; nobody's own word counts. Who may
+fetch a blob follows: whoever may read an event that names it. To know its hash is not enough; everybody else
+is answered the same whether or not the blob is here.
 """
 
 from collections.abc import Callable, Iterable
 
+from gateway.links.errors import ReaderRefused
+from gateway.wire.frames import Filter, Want
 from outbox.envelope import decode_header
 from outbox.errors import InvalidEvent
 from outbox.ids import NodeId
 from outbox.readership import names
 from outbox.records import Naming
+from stateroom.view import View
+
+
+def check_filter(want: Want, peer: NodeId, view: View) -> None:
+    """Raises ReaderRefused for a peer that wants bodies which are not for it."""
+    if want.filter is Filter.ALL and not view.reads_all(peer):
+        raise ReaderRefused(
+            f"{peer} wants what is for others",
+            hint=f"for a collector or a mirror: gateway invite {peer} --reads-all, and join again",
+        )
 
 
 def may_fetch(peer: NodeId, namings: Iterable[Naming], mirrors: Callable[[NodeId], bool]) -> bool:

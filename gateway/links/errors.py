@@ -8,6 +8,7 @@
     ├── VersionRefused   version           no version of the frames that both sides speak
     ├── StreamRefused    stream_refused    the peer's outbox does not follow on from what was read of it
     ├── CreditOverrun    credit_overrun    the peer sent more than it was allowed to
+    ├── ReaderRefused    forbidden         the peer wants to read what is for others
     └── TooManyStreams   too_many_streams  the peer offers more streams than a mesh can have
 """
 
@@ -44,6 +45,12 @@ class CreditOverrun(PeerError):
     """The peer sent more than it was allowed to."""
 
     code = "credit_overrun"
+
+
+class ReaderRefused(PeerError):
+    """The peer wants to read what is for others, and was not admitted for that."""
+
+    code = "forbidden"
 
 
 class TooManyStreams(PeerError):

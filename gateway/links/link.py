@@ -10,18 +10,18 @@ import structlog
 
 from gateway.crashpoint import CrashPoint, crashpoint
 from gateway.engine.inputs import FloorRead, LinkDown, LinkUp, PageRead, StreamHead, StreamKnown
-from gateway.limits import PING_EVERY_S
 from gateway.links.asking import Asking, is_over
 from gateway.links.bloblane import BlobLane
 from gateway.links.credit import Allowance, Grants, Window
+from gateway.links.entitlement import check_filter
 from gateway.links.errors import LinkEnded, SocketClosed
 from gateway.links.greeting import agreed_version
 from gateway.links.hub import Hub
 from gateway.links.limits import HAVE_EVERY_S, LINK_STARTS_WITHIN_S
 from gateway.links.local import Local
-from gateway.links.offset import Offset
 from gateway.links.outgoing import Outgoing
 from gateway.links.progress import Progress
+from gateway.links.pulse import Pulse
 from gateway.links.serving import Serving
 from gateway.links.shelf import Shelf
 from gateway.links.socket import Socket
@@ -69,7 +69,6 @@ class Link:
         """Given by the registry; higher is later."""
         self.since_ms = local.clock.wall_ms()
         self.version = VERSION
-        self.offset = Offset(peer)
         self._local = local
         self._verify = verify
         self._socket = socket
@@ -80,10 +79,12 @@ class Link:
         self._outgoing = Outgoing()
         self._progress = Progress(peer)
         self._stirred = asyncio.Event()
+        tell = local.runtime.tell_now
+        self._pulse = Pulse(peer, local.clock, self._outgoing, stirred=self._stirred, tell=tell)
+        self.offset = self._pulse.offset
         self.blobs = BlobLane(local, peer, self._serving, self._stirred)
         self._asking = Asking()
         self._up: LinkUp | None = None
-        self._heard_ms = local.clock.mono_ms()
         self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def run(self, hub: "Hub[Link]") -> None:
@@ -92,8 +93,8 @@ class Link:
             await self._greet()
             hub.greeted(self)
             async with asyncio.TaskGroup() as tasks:
-                parts = (self._read(hub), self._write(), self._announce(), self._ping(), self._until_ended())
-                for part in (*parts, self.blobs.serve()):
+                parts = (self._read(hub), self._write(), self._announce(), self._until_ended())
+                for part in (*parts, self._pulse.beat(), self.blobs.serve()):
                     tasks.create_task(part)
         except* SocketClosed as gone:
             log.info("link.closed", peer=self.peer, why=str(first_of(gone)))
@@ -176,7 +177,7 @@ class Link:
     async def _read(self, hub: "Hub[Link]") -> None:
         while True:
             frame = decode(await self._socket.receive(), self.version)
-            self._heard_ms = self._local.clock.mono_ms()
+            self._pulse.heard()
             match frame:
                 case Entries():
                     await self._local.runtime.room()
@@ -192,7 +193,7 @@ class Link:
                 case BlobWant() | BlobPiece() | BlobNone():
                     self.blobs.hear(frame)
                 case Ping() | Pong():
-                    self._on_ping(frame)
+                    self._pulse.hear(frame)
                 case Bye():
                     raise LinkEnded(f"{self.peer} closed the link: {frame.code}", hint=frame.hint)
                 case Have():
@@ -238,6 +239,8 @@ class Link:
         if self._shelf.stock(frame.node) is None:
             raise BadFrame(f"{frame.node} was not offered")
         self._shelf.check(frame.node, frame.epoch, Seq(frame.after))
+        if self.version > 1:
+            check_filter(frame, self.peer, self._local.view())
         self._serving.want(frame)
         if frame.filter is Filter.NONE:
             self._outgoing.grown(frame.node)  # the peer was not told how it grew while it was read here
@@ -251,14 +254,6 @@ class Link:
             check_signature(floor, mesh, self.peer, self._verify)
             if hub.forgotten(floor):
                 self._local.runtime.tell_now(FloorRead(self.peer, floor, self.number))
-
-    def _on_ping(self, pong: Ping | Pong) -> None:
-        clock = self._local.clock
-        if isinstance(pong, Ping):
-            self._outgoing.pong = Pong(pong.at_ms, clock.wall_ms())
-            self._stirred.set()
-        elif (news := self.offset.measure(pong, clock.mono_ms(), clock.wall_ms())) is not None:
-            self._local.runtime.tell_now(news)
 
     # --- what we say
 
@@ -315,15 +310,6 @@ class Link:
             self._outgoing.have(stocks)
             self._stirred.set()
             await asyncio.sleep(HAVE_EVERY_S)
-
-    async def _ping(self) -> None:
-        clock = self._local.clock
-        while True:
-            self._outgoing.ping = Ping(clock.mono_ms())
-            self._stirred.set()
-            await asyncio.sleep(PING_EVERY_S)
-            if clock.mono_ms() - self._heard_ms > 2 * PING_EVERY_S * 1000:
-                raise LinkEnded(f"{self.peer} has been silent too long")
 
     async def _until_ended(self) -> None:
         await self._ended

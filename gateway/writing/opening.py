@@ -11,9 +11,12 @@ from auth.keys import SigningKey
 from auth.ledger import Ledger
 from gateway.clock import Clock
 from gateway.config import Config
-from gateway.door import ROOMS
+from gateway.door import PIPE_ALL, ROOMS
+from gateway.engine.policy import Policy
 from gateway.home import Home, read_private
+from outbox.ids import NodeId
 from outbox.records import Identity
+from stateroom.view import View
 
 _BOOT_BYTES = 8
 
@@ -65,6 +68,10 @@ class Opening:
         """Whether this node can let others in."""
         return self.home.certificate.exists()
 
+    def policy(self, view: View, node: NodeId) -> Policy:
+        """The engine's numbers. Copies need all bodies, and others give those to who was admitted for them."""
+        return self.config.policy(seed=self.is_seed, reads_all=view.reads_all(node))
+
     def gate(self, clock: Clock, identity: Identity, key: SigningKey, ledger: Ledger) -> Gate:
         """What the gatekeeper stands on. Raises HomeError and the keyring's errors."""
         return Gate(
@@ -75,6 +82,6 @@ class Opening:
             boot=self.boot.id,
             nonce_key=Keyring(self.home.keys).nonce_key(clock.entropy),
             certificate=read_private(self.home.certificate).decode() if self.is_seed else "",
-            rooms=ROOMS,
+            rooms=(*ROOMS, PIPE_ALL),
             ledger=ledger,
         )

@@ -47,10 +47,12 @@ class Writer:
             self._journal.close()
             raise
         self._policy = opening.config.policy(seed=opening.is_seed)
+        """Until a view says what this node may read."""
         self._limits = opening.config.courier_limits()
 
     def ticking(self, view: View, now: Now) -> Ticking:
         """An engine from what is on disk. Raises StorageFailed."""
+        self._policy = self._opening.policy(view, self._journal.identity().node)
         return Ticking(self._journal, self._engine, view, now)
 
     def close(self) -> None:

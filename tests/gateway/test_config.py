@@ -129,5 +129,12 @@ def test_the_numbers_reach_engine_and_courier() -> None:
     assert (limits.lease_ms, limits.max_deliveries) == (7, 8)
 
 
+def test_who_may_not_read_all_keeps_no_copies() -> None:
+    copies = msgspec.convert({"mirror": {"nodes": "all"}}, Config)
+    assert copies.policy().mirror.nodes == "all"
+    assert copies.policy(reads_all=False).mirror.nodes == "none"
+    assert copies.policy(seed=True, reads_all=False).mirror.nodes == "all"
+
+
 def test_every_setting_has_a_variable_of_its_own() -> None:
     assert len({variable(key) for key in KEYS}) == len(KEYS)

@@ -76,7 +76,8 @@ class Pipe:
         versions = tuple(version for version in VERSIONS if version <= self.version)
         hello = Hello(self.version, versions, self.node, self.mesh, 0)
         have = Have((Stock(self.node, self.epoch, 1, 0, self.genesis.hash),))
-        await self.send(hello, have, Want(NodeId(host), None, 0, Filter.ALL))
+        which = Filter.ALL if self.version == 1 else Filter.MINE
+        await self.send(hello, have, Want(NodeId(host), None, 0, which))
         if self.version > 1:
             await self.send(Credit(credit))
             await self.next(Credit)

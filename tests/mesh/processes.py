@@ -74,10 +74,10 @@ class Node:
         """``gateway init``."""
         found(self.home, self.name, Clock(), self.settings)
 
-    async def join(self, issuer: "Node") -> None:
+    async def join(self, issuer: "Node", *, reads_all: bool = False) -> None:
         """``gateway invite`` there, ``gateway join`` here."""
         async with issuer.client() as gateway:
-            code = (await gateway.invite(self.name)).join_code
+            code = (await gateway.invite(self.name, reads_all=reads_all)).join_code
         await join(self.home, decode_join_code(code), None, Clock(), self.settings)
 
     def start(self, crashpoint: str = "", *, tracer: Sequence[str] = (), **environ: str) -> None:

@@ -94,15 +94,16 @@ FIRST: dict[str, tuple[Frames, str]] = {
     "another mesh": (lambda pipe: [hello(pipe, mesh=MeshId("A" * 43))], "bad_frame"),
     "a version of the future": (lambda pipe: [hello(pipe, v=99, versions=(98, 99))], "version"),
     "hello twice": (lambda pipe: [hello(pipe), hello(pipe)], "bad_frame"),
-    "want twice": (lambda pipe: [hello(pipe), Want(VPS, None, 0), Want(VPS, None, 0)], "bad_frame"),
+    "want twice": (lambda pipe: [hello(pipe), *2 * [Want(VPS, None, 0, Filter.MINE)]], "bad_frame"),
+    "want what is for others": (lambda pipe: [hello(pipe), Want(VPS, None, 0, Filter.ALL)], "forbidden"),
     "want of another outbox": (lambda pipe: [hello(pipe), Want(NodeId("mbp"), None, 0)], "bad_frame"),
     "an old number": (
-        lambda pipe: [hello(pipe), Want(VPS, None, 0, Filter.ALL, 2), Want(VPS, None, 0, Filter.MINE, 1)],
+        lambda pipe: [hello(pipe), Want(VPS, None, 0, Filter.MINE, 2), Want(VPS, None, 0, Filter.MINE, 1)],
         "bad_frame",
     ),
     "a frame of version 1": (lambda pipe: [hello(pipe), encode(OLD_HAVE, 1)], "bad_frame"),
     "more streams than there can be": (lambda pipe: [hello(pipe), *_many_streams()], "too_many_streams"),
-    "a foreign epoch": (lambda pipe: [hello(pipe), Want(VPS, EPOCH, 1)], "foreign_epoch"),
+    "a foreign epoch": (lambda pipe: [hello(pipe), Want(VPS, EPOCH, 1, Filter.MINE)], "foreign_epoch"),
 }
 
 
@@ -123,7 +124,7 @@ async def test_cursors_that_cannot_be_get_a_reason(pair: tuple[Node, Node], lab:
         epoch = journal.identity().epoch
     for after, code in ((10_000, "cursor_past_end"), (2**53 - 1, "invalid_cursor")):
         async with open_pipe(lab) as pipe:
-            await pipe.send(hello(pipe), Want(VPS, epoch, after))
+            await pipe.send(hello(pipe), Want(VPS, epoch, after, Filter.MINE))
             said, _ = await pipe.farewell()
         assert said is not None
         assert said.code == code

@@ -26,8 +26,19 @@ GATEWAY = Path(sys.executable).with_name("gateway")
 async def collector(pair: tuple[Node, Node], make_node: MakeNode) -> Node:
     """A third node of the mesh, which only collects."""
     node = make_node("col")
-    await node.join(pair[0])
+    await node.join(pair[0], reads_all=True)
     return node
+
+
+async def test_a_member_that_was_not_invited_to_collect_is_refused(
+    pair: tuple[Node, Node], make_node: MakeNode, tmp_path: Path
+) -> None:
+    member = make_node("mem")
+    await member.join(pair[0])
+    await talk(pair[0], "ada", "bob", 2, Witness())
+    code, _, told = await collect(member, tmp_path / "lake")
+    assert "mem wants what is for others" in told, (code, told)
+    assert not list((tmp_path / "lake").rglob("*.parquet")), "nothing of anybody was read"
 
 
 def command(node: Node, lake: Path, *words: str) -> list[str]:

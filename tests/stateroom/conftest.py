@@ -87,9 +87,17 @@ class Mesh:
         )
 
     def admission(
-        self, node: str, *, by: str = "seed", role: str = "member", counter: int = 1, key: str | None = None
+        self,
+        node: str,
+        *,
+        by: str = "seed",
+        role: str = "member",
+        counter: int = 1,
+        key: str | None = None,
+        reads_all: bool = False,
     ) -> str:
-        body = AdmissionBody(public_key=base64url.encode(public_key(key or node)), role=role)
+        named = base64url.encode(public_key(key or node))
+        body = AdmissionBody(public_key=named, role=role, reads_all=reads_all)
         return self.record(RoomMap.ADMISSIONS, node, by, body, counter=counter)
 
     def founder(self) -> str:

@@ -37,6 +37,16 @@ def test_a_record_waits_for_the_admission_of_its_signer(mesh) -> None:
     assert index.record(RoomMap.NODES, "b") is not None
 
 
+def test_a_seed_says_who_may_read_what_is_for_others(mesh) -> None:
+    index = mesh.index("b")
+    offer(index, mesh.admission("c", reads_all=True), mesh.admission("d", by="b", reads_all=True))
+    view = index.view({})
+    assert {node for node in view.nodes if view.reads_all(node)} == {"seed", "c"}
+    assert not view.reads_all("nobody")
+    offer(index, mesh.admission("c", counter=2))
+    assert not index.view({}).reads_all("c")
+
+
 def test_a_member_cannot_admit_and_a_seed_cannot_make_seeds(mesh) -> None:
     index = mesh.index("b")
     offer(index, mesh.admission("c", by="b"), mesh.admission("d", by="seed", role="seed"))

@@ -20,7 +20,7 @@ from gateway.harness.sim.network import Network
 from gateway.harness.sim.signing import Keys
 from gateway.harness.sim.wire import WireEnd
 from gateway.wire.codec import decode, encode
-from gateway.wire.frames import VERSION, VERSIONS, BlobWant, Entries, Have, Hello, Stock, Want
+from gateway.wire.frames import VERSION, VERSIONS, BlobWant, Entries, Filter, Have, Hello, Stock, Want
 from outbox.blobref import BlobId
 from outbox.chain import Entry, Head, Page, extend, genesis, sign_checkpoint
 from outbox.envelope import Ack, DeadLetter, Event, encode_event, encode_header, encode_payload, header_of
@@ -134,7 +134,7 @@ class Liar:
         now_ms = START_MS + self.loop.timeline.now_us // 1000
         await end.send(encode(Hello(VERSION, VERSIONS, self.node, self.keys.mesh, now_ms)))
         await end.send(encode(Have((Stock(self.node, head.epoch, 1, head.seq, head.hash),))))
-        await end.send(encode(Want(target, None, 0)))
+        await end.send(encode(Want(target, None, 0, Filter.MINE)))
         while True:
             frame = decode(await end.recv())
             if isinstance(frame, Want):
@@ -277,6 +277,11 @@ def _further(head: Head) -> Head:
     return replace(head, seq=Seq(head.seq + 1))
 
 
+def _all_bodies(liar: Liar, target: NodeId) -> bytes:  # noqa: ARG001 - as above
+    """It asks for what is for others."""
+    return encode(Want(target, None, 0, Filter.ALL, 2))
+
+
 _LIES: tuple[_Lie, ...] = (
     _unknown_agent,
     _foreign_agent,
@@ -292,4 +297,5 @@ _LIES: tuple[_Lie, ...] = (
     _replayed,
     _garbage,
     _second_want,
+    _all_bodies,
 )

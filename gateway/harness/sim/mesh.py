@@ -166,8 +166,9 @@ class SimMesh:
             home.stored.update(addresses)
 
     def _admission(self, node: NodeId) -> str:
-        """Who carries files for others is a seed: nobody else may fetch what is not for it."""
-        return self.keys.admission(node, "seed" if self.files and node in self.topology.mirrors else "member")
+        """Who carries files for others is a seed; whoever else keeps copies was admitted for that."""
+        carries = node in self.topology.mirrors
+        return self.keys.admission(node, "seed" if self.files and carries else "member", reads_all=carries)
 
     def _address(self, node: NodeId) -> str:
         body = NodeBody(

@@ -71,8 +71,10 @@ class Keys:
         key = self._by_raw.get(public_key)
         return key is not None and key.verify(signature, message)
 
-    def admission(self, node: NodeId, role: Literal["member", "seed"] = "member") -> str:
-        """The root's word that a node is a member, or a seed."""
+    def admission(
+        self, node: NodeId, role: Literal["member", "seed"] = "member", *, reads_all: bool = False
+    ) -> str:
+        """The root's word that a node is a member, or a seed, and whether it may read what is for others."""
         root = self.key(ROOT)
         return sign_record(
             root.sign,
@@ -82,6 +84,8 @@ class Keys:
             signer=ROOT,
             epoch=1,
             counter=1,
-            body=AdmissionBody(public_key=base64url.encode(self.key(node).raw), role=role),
+            body=AdmissionBody(
+                public_key=base64url.encode(self.key(node).raw), role=role, reads_all=reads_all
+            ),
             root_key=root.raw,
         )

@@ -24,7 +24,7 @@ from outbox.chain import Entry, Head
 from outbox.envelope import Ack, Event, Header, decode_event, decode_header, decode_payload
 from outbox.ids import AgentId, Epoch, EventId, NodeId
 from outbox.kinds import AckStatus, Kind
-from outbox.readership import names
+from outbox.readership import names, needs_body
 from outbox.records import TurnState
 
 _watched = re.compile(rb'"t":"(?:entries|seen|bye|blob)"').search
@@ -184,6 +184,7 @@ class Witness:
         frame = decode(message, end.wire.version)
         match frame:
             case Entries():
+                self._bodies(node, NodeId(peer), frame, end.wire.version)
                 self._entries(node, frame)
             case Seen():
                 self._seen(node, frame)
@@ -209,6 +210,14 @@ class Witness:
         for entry in frame.page.entries:
             if entry.seq > known and isinstance(entry, Entry):
                 self._entry(node, disk, entry)
+
+    def _bodies(self, node: str, peer: NodeId, frame: Entries, version: int) -> None:
+        """A body goes to whom its header names, and to who keeps copies; version 1 had no choice."""
+        if version == 1 or peer in self._mirrors or node in self._mirrors:
+            return
+        entries = (entry for entry in frame.page.entries if isinstance(entry, Entry))
+        if any(not needs_body(entry.header, peer) for entry in entries):
+            self.find(Promise.BLOBS_ARE_WHOLE, f"{node} gave {peer} a body that is not for it")
 
     def _carried(self, node: str, frame: Entries) -> None:
         """A copy of another outbox is shown: it must be on disk as well."""

@@ -17,7 +17,6 @@ from gateway.engine.effects import Answer, Appended, Effect, Handed, Refused, Se
 from gateway.engine.engine import Engine
 from gateway.engine.inputs import (
     AddAgent,
-    Exchange,
     Grant,
     Input,
     Nack,
@@ -31,6 +30,7 @@ from gateway.engine.inputs import (
     Subscribe,
     ViewChanged,
 )
+from gateway.engine.knocks import Exchange
 from gateway.engine.own_stream import OwnStream, Reason
 from gateway.engine.policy import Policy
 from outbox.chain import Entry, Head, Page, extend, genesis, sign_checkpoint

@@ -15,18 +15,8 @@ from gateway.engine.effects import (
     Subscribed,
     Ticketed,
 )
-from gateway.engine.inputs import (
-    AddAgent,
-    Exchange,
-    Grant,
-    PageRead,
-    RemoveAgent,
-    Renew,
-    Send,
-    Settle,
-    Subscribe,
-    Unsubscribe,
-)
+from gateway.engine.inputs import AddAgent, Grant, PageRead, RemoveAgent, Send, Settle, Subscribe, Unsubscribe
+from gateway.engine.knocks import Exchange, Renew
 from outbox.envelope import decode_event
 from outbox.kinds import Kind
 from outbox.records import DeliveryState, TurnState

@@ -11,12 +11,10 @@ from gateway.engine.doubts import EndDoubts
 from gateway.engine.inputs import (
     AddAgent,
     ClockMeasured,
-    Exchange,
     Extend,
     FloorRead,
     Grant,
     Input,
-    Invite,
     LinkDown,
     LinkUp,
     Nack,
@@ -25,10 +23,8 @@ from gateway.engine.inputs import (
     Prune,
     RelayCaught,
     RemoveAgent,
-    Renew,
     Reply,
     Request,
-    RevokeInvite,
     Send,
     SetAgent,
     Settle,
@@ -37,9 +33,9 @@ from gateway.engine.inputs import (
     Subscribe,
     TellIncident,
     Unsubscribe,
-    Upgrade,
     ViewChanged,
 )
+from gateway.engine.knocks import Exchange, Invite, Renew, RevokeInvite, Upgrade
 from gateway.engine.stalls import StreamFlows, StreamStalled
 from outbox.chain import Checkpoint, Entry, Excerpt, Stub
 from outbox.envelope import IncidentNotice

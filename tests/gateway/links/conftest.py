@@ -202,6 +202,8 @@ class Mesh:
     def __init__(self, *names: str) -> None:
         self.names = [NodeId(name) for name in names]
         self.owners: dict[str, NodeId] = {}
+        self.readers: set[str] = set()
+        """Members that may read what is for others."""
         self.version = 0
         self.gateways = {name: Gateway(name, self) for name in names}
 
@@ -212,7 +214,10 @@ class Mesh:
             mesh=MESH,
             nodes={
                 node: NodeView(
-                    node=node, public_key=b"\0" * 32, role="seed" if node.startswith("seed") else "member"
+                    node=node,
+                    public_key=b"\0" * 32,
+                    role="seed" if node.startswith("seed") else "member",
+                    reads_all=node in self.readers,
                 )
                 for node in self.names
             },

@@ -250,7 +250,7 @@ async def test_knowing_a_hash_is_not_enough(pair: Mesh) -> None:
 
 
 async def test_a_seed_may_fetch_what_the_outbox_names_that_it_copies(around_a_seed: Mesh) -> None:
-    """A member that asks for all bodies, as it may, gets no more blobs by it."""
+    """As does a collector that was admitted; a member that has not asked for all bodies does not."""
     a = around_a_seed.gateways["a"]
     await a.add("here")
     ref = await a.keep(CONTENT)
@@ -259,7 +259,11 @@ async def test_a_seed_may_fetch_what_the_outbox_names_that_it_copies(around_a_se
     answer = await asked(around_a_seed, everything, want, kind=BlobPiece, peer=SEED)
     assert answer == BlobPiece(ref.sha256, 100, len(CONTENT), CONTENT[100:150])
     assert await asked(around_a_seed, want, kind=BlobNone, peer=SEED)
-    assert await asked(around_a_seed, everything, want, kind=BlobNone, peer=B)
+    assert await asked(around_a_seed, want, kind=BlobNone, peer=B)
+    around_a_seed.readers.add(B)
+    a.see()
+    assert await asked(around_a_seed, want, kind=BlobNone, peer=B)
+    assert await asked(around_a_seed, everything, want, kind=BlobPiece, peer=B)
 
 
 async def test_beyond_its_end_there_is_nothing(pair: Mesh) -> None:

@@ -1,9 +1,12 @@
 import pytest
 
-from gateway.links.entitlement import may_fetch
+from gateway.links.entitlement import check_filter, may_fetch
+from gateway.links.errors import ReaderRefused
+from gateway.wire.frames import Filter, Want
 from outbox.envelope import Header, encode_header
 from outbox.ids import EventId, NodeId
 from outbox.records import Naming
+from stateroom.view import NodeView, View
 
 A, B, C = NodeId("a"), NodeId("b"), NodeId("c")
 
@@ -30,3 +33,31 @@ def test_who_may_read_an_event_may_fetch_its_blob(
     namings: list[Naming], reads_all: set[NodeId], allowed: bool
 ) -> None:
     assert may_fetch(B, namings, reads_all.__contains__) is allowed
+
+
+VIEW = View(
+    version=1,
+    mesh="m",
+    nodes={
+        "seed": NodeView(node="seed", public_key=b"", role="seed"),
+        "mirror": NodeView(node="mirror", public_key=b"", role="member", reads_all=True),
+        "member": NodeView(node="member", public_key=b"", role="member"),
+    },
+    agents={},
+    cursors={},
+)
+
+
+@pytest.mark.parametrize("peer", ["seed", "mirror"])
+@pytest.mark.parametrize("which", Filter)
+def test_who_was_admitted_for_it_reads_all(peer: str, which: Filter) -> None:
+    check_filter(Want(A, None, 0, which), NodeId(peer), VIEW)
+
+
+@pytest.mark.parametrize("peer", ["member", "stranger"])
+def test_nobody_else_reads_what_is_for_others(peer: str) -> None:
+    for which in (Filter.MINE, Filter.NONE):
+        check_filter(Want(A, None, 0, which), NodeId(peer), VIEW)
+    with pytest.raises(ReaderRefused, match=peer) as refused:
+        check_filter(Want(A, None, 0, Filter.ALL), NodeId(peer), VIEW)
+    assert "--reads-all" in refused.value.hint

@@ -101,7 +101,7 @@ async def test_nothing_is_sent_without_credit_and_little_beyond_it(pair: Mesh) -
     head = a.store.head()
     async with peer_of(a) as wire:
         await greet(wire)
-        await wire.say(Want(A, None, 0, Filter.ALL, 1), Ping(1))
+        await wire.say(Want(A, None, 0, Filter.MINE, 1), Ping(1))
         await wire.hear(Pong)
         assert wire.inbox.empty(), "a writer that had credit would have served before it waits again"
         await wire.say(Credit(1))
@@ -139,6 +139,8 @@ async def test_bodies_travel_to_whom_they_name(pair: Mesh) -> None:
     a = pair.gateways["a"]
     pair.owners["cat"] = NodeId("c")
     a.see()
+    pair.readers.add(B)
+    a.see()
     await a.send("ann", "cat")
     await a.send("ann", "bob")
     async with peer_of(a) as wire:
@@ -151,6 +153,17 @@ async def test_bodies_travel_to_whom_they_name(pair: Mesh) -> None:
         assert frame.ask == 2
         assert [type(entry) for entry in frame.page.entries] == [Entry, Entry]
         await wire.say(Want(A, None, 0, Filter.NONE, 3))
+
+
+async def test_a_member_gets_nothing_that_is_for_others(pair: Mesh) -> None:
+    a = pair.gateways["a"]
+    await a.send("ann", "bob")
+    async with peer_of(a) as wire:
+        await greet(wire)
+        await wire.say(Credit(10_000), Want(A, None, 0, Filter.ALL, 1))
+        bye = await wire.hear(Bye)
+        assert bye.code == "forbidden"
+        assert "gateway invite b --reads-all" in bye.hint
 
 
 async def test_late_entries_are_dropped_and_forged_numbers_are_a_breach(pair: Mesh) -> None:
@@ -316,7 +329,7 @@ async def test_a_peer_that_lost_everything_is_sent_everything_again(pair: Mesh) 
     for _ in range(2):
         async with peer_of(a) as wire:
             await greet(wire)
-            await wire.say(Credit(10_000), Want(A, None, 0, Filter.ALL, 1))
+            await wire.say(Credit(10_000), Want(A, None, 0, Filter.MINE, 1))
             page = (await wire.hear(Entries)).page
             assert page.entries[0].seq == 1
             assert page.checkpoint.head == a.store.head()
