@@ -17,6 +17,7 @@ from auth.gatekeeper import Gatekeeper
 from auth.joiner import Joiner
 from auth.keyring import Keyring
 from auth.sqlite_ledger import SqliteLedger
+from gateway.beats import BeatCounter
 from gateway.blobs.keeper import BlobKeeper
 from gateway.blobs.threads import ThreadedBlobs
 from gateway.clock import Clock
@@ -57,6 +58,7 @@ from outbox.errors import MeshError, StorageFailed
 from outbox.groups import first_of
 from outbox.lock import HomeLock
 from outbox.reader import JournalReader
+from stateroom.view import View
 
 log = structlog.get_logger(__name__)
 
@@ -101,6 +103,7 @@ class Gateway:
         if self._writer.blobs_gone:
             log.warning("blobs.missing", blobs=self._writer.blobs_gone)
         rooms = Rooms(self._home.room, self._identity, self._key, self._clock)
+        rooms.beats = BeatCounter(self._home.beats)
         view = await rooms.load()
         self._policy = self._policy_for(view)
         host = await self._writer.host(view, Now(self._clock.wall_ms(), self._clock.mono_ms()))

@@ -7,6 +7,7 @@
         seed.jwt  seed.record  (a seed's)
         issuer.json            (a joined node's)
         new-epoch              (after a restore or a failed sync, until the next start)
+        beats                  (above every heartbeat that was ever sent)
         keys/                  0700
         blobs/                 0700
         admin.token            0600
@@ -106,6 +107,11 @@ class Home(msgspec.Struct, frozen=True):
     def epoch_mark(self) -> Path:
         """A note that the next start has to begin a new epoch of the outbox."""
         return self.root / "new-epoch"
+
+    @property
+    def beats(self) -> Path:
+        """A bound above every counter of a heartbeat."""
+        return self.root / "beats"
 
     @property
     def agents(self) -> Path:

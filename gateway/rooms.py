@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from auth.errors import InvalidKey
 from auth.keys import PublicKey, SigningKey
 from auth.members import Member
+from gateway.beats import BeatCounter
 from gateway.clock import Clock
 from gateway.crashpoint import CrashPoint, crashpoint
 from gateway.door import CURSORS_ROOM, PIPE_ALL, STATE_ROOM
@@ -65,6 +66,7 @@ class Rooms:
         self._store = RoomStore(path)
         self._index = Index(identity.mesh, verify_raw)
         self._presence = Presence(self._index.heartbeat)
+        self.beats = BeatCounter(None)
         self._shown: tuple[object, ...] = ()
         self._cursors: dict[NodeId, Head] = {}
         self._said: tuple[tuple[str, ...], Checkpoint | None] | None = None
@@ -182,7 +184,8 @@ class Rooms:
         """We are alive."""
         now_ms = self._clock.wall_ms()
         body = HeartbeatBody(at_ms=now_ms, links=links, endpoints=endpoints)
-        self.state.beat(self._sign(RoomMap.PRESENCE, self._identity.node, body, counter=now_ms))
+        counter = self.beats.next(now_ms)
+        self.state.beat(self._sign(RoomMap.PRESENCE, self._identity.node, body, counter=counter))
 
     # --- keeping it going
 

@@ -268,9 +268,8 @@ class Index:
         """Follow the admission that counts; True when key or role changed."""
         before = self._admitted.pop(node, None)
         if record is not None and isinstance(record.body, AdmissionBody):
-            key = base64url.decode(record.body.public_key)
-            by_root = record.signer == ROOT
-            self._admitted[node] = Admitted(key, record.body.role, by_root, record.body.reads_all)
+            body, key = record.body, base64url.decode(record.body.public_key)
+            self._admitted[node] = Admitted(key, body.role, record.signer == ROOT, body.reads_all)
         return self._admitted.get(node) != before
 
     def _trim(self, name: SlotKey, slot: Slot) -> None:

@@ -4,7 +4,8 @@ The state of an awareness entry is ``{"record": "<record of map presence>"}``. T
 signed the record; the client id and clock of the message count for nothing, so nobody can speak for another
 or silence it. A heartbeat counts when its ``(epoch, counter)`` is higher than the last of that node, also
 after that one has expired: an old heartbeat cannot be played again. A sender makes the counter from its
-wall clock, so that it rises over restarts. A node unheard for ``STALE_MS`` of *our* clock is offline.
+wall clock and never lets it fall, so that it rises over restarts. A node unheard for ``STALE_MS`` of *our*
+clock is offline.
 
 For stock Yjs clients each node appears under a client id made from its name, with the counter as clock.
 """

@@ -69,7 +69,7 @@ class Opening:
         return self.home.certificate.exists()
 
     def policy(self, view: View, node: NodeId) -> Policy:
-        """The engine's numbers. Copies need all bodies, and others give those to who was admitted for them."""
+        """The engine's numbers. Copies need all bodies, and those get who was admitted for that."""
         return self.config.policy(seed=self.is_seed, reads_all=view.reads_all(node))
 
     def gate(self, clock: Clock, identity: Identity, key: SigningKey, ledger: Ledger) -> Gate:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from auth.errors import NodeMismatch
+from gateway.beats import BeatCounter
 from gateway.blobs.keeper import BlobKeeper
 from gateway.courier.limits import CourierLimits
 from gateway.door import PIPE_ROOM, check_member
@@ -70,6 +71,8 @@ class SimHome:
     stored: Stored = field(default_factory=dict)
     beats: bool = False
     """It says that it is alive."""
+    counter: BeatCounter = field(default_factory=lambda: BeatCounter(None))
+    """Of its heartbeats: what a home keeps of it is as good as never to forget."""
     reachable: bool = True
     """Others can dial it."""
     policy: Policy = field(default_factory=Policy)
@@ -177,6 +180,7 @@ class SimGateway:
         identity = home.disk.identity()
         self._own = OwnStream(identity.epoch, home.restored)
         self.rooms = rooms = SimRooms(identity, home.keys, clock, home.stored)
+        rooms.beats = home.counter
         view = rooms.view()
         host = await self._host(view, Now(clock.wall_ms(), clock.mono_ms()))
         self.runtime = runtime = Runtime(host, home.disk, view, clock)

@@ -12,6 +12,7 @@ from typing import Any, cast
 import msgspec
 
 from auth.keys import SigningKey
+from gateway.beats import BeatCounter
 from gateway.door import CURSORS_ROOM, STATE_ROOM
 from gateway.harness.sim.clocks import SimClock
 from gateway.harness.sim.signing import Keys
@@ -180,6 +181,7 @@ class SimRooms(Rooms):
         self._watchers = []
         self._index = SharedIndex(keys)
         self._presence = Presence(self._index.heartbeat)
+        self.beats = BeatCounter(None)
         self._shown = ()
         self._cursors = {}
         self._said = None
