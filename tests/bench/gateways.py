@@ -5,12 +5,13 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from gateway.client import GatewayClient
 from gateway.errors import Unreachable
+from gateway.fleet.process import children
 from gateway.home import Home
 
 READY_WITHIN_S = 30.0
@@ -19,9 +20,18 @@ READY_WITHIN_S = 30.0
 class Node:
     """One gateway process and a client of it."""
 
-    def __init__(self, name: str, folder: Path, runtime: Path) -> None:
+    def __init__(
+        self, name: str, folder: Path, runtime: Path, *, prefix: Sequence[str] = (), host: str = "inline"
+    ) -> None:
         self.name = name
-        self.environ = {**os.environ, "GATEWAY_HOME": str(folder / name), "XDG_RUNTIME_DIR": str(runtime)}
+        self.prefix = tuple(prefix)
+        """Goes before the command line of the gateway."""
+        self.environ = {
+            **os.environ,
+            "GATEWAY_HOME": str(folder / name),
+            "XDG_RUNTIME_DIR": str(runtime),
+            "GATEWAY_ENGINE_HOST": host,
+        }
         self.client = GatewayClient.of_home(Home.of(self.environ))
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -40,7 +50,7 @@ class Node:
 
     def start(self) -> None:
         """Start it; ``ready`` says when it serves."""
-        words = [sys.executable, "-m", "gateway", "run", "--log-level", "error"]
+        words = [*self.prefix, sys.executable, "-m", "gateway", "run", "--log-level", "error"]
         self._process = subprocess.Popen(words, env=self.environ, stderr=subprocess.DEVNULL)
 
     async def ready(self, others: int) -> None:
@@ -59,6 +69,11 @@ class Node:
         assert self._process is not None
         return self._process.pid
 
+    @property
+    def cpu_s(self) -> float:
+        """Processor time that its processes have taken so far."""
+        return sum(map(cpu_s, (self.pid, *children(self.pid))))
+
     def stop(self) -> None:
         """End the process."""
         if self._process is not None:
@@ -67,10 +82,12 @@ class Node:
 
 
 @asynccontextmanager
-async def two_gateways(folder: Path) -> AsyncIterator[tuple[Node, Node]]:
+async def two_gateways(
+    folder: Path, *, prefix: Sequence[str] = (), host: str = "inline"
+) -> AsyncIterator[tuple[Node, Node]]:
     """``vps`` with agent ``asker``, ``mbp`` with agent ``answerer``, linked."""
     with tempfile.TemporaryDirectory(prefix="gw") as runtime:
-        vps, mbp = (Node(name, folder, Path(runtime)) for name in ("vps", "mbp"))
+        vps, mbp = (Node(name, folder, Path(runtime), prefix=prefix, host=host) for name in ("vps", "mbp"))
         try:
             vps.command("init", "vps", "--port", "0")
             vps.start()
@@ -88,6 +105,15 @@ async def two_gateways(folder: Path) -> AsyncIterator[tuple[Node, Node]]:
         finally:
             vps.stop()
             mbp.stop()
+
+
+def cpu_s(pid: int) -> float:
+    """Processor time of one process, by Linux; 0 elsewhere."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except FileNotFoundError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 async def _until_known(node: Node, agent: str) -> None:

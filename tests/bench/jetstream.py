@@ -12,7 +12,7 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -91,7 +91,9 @@ class JetStreamPair:
 
 
 @asynccontextmanager
-async def jetstream_pair(folder: Path, *, always: bool) -> AsyncIterator[JetStreamPair]:
+async def jetstream_pair(
+    folder: Path, *, always: bool, prefix: Sequence[str] = ()
+) -> AsyncIterator[JetStreamPair]:
     """Two servers, their streams, and the answerer in a process of its own."""
     import nats
 
@@ -105,7 +107,8 @@ async def jetstream_pair(folder: Path, *, always: bool) -> AsyncIterator[JetStre
     async with AsyncExitStack() as stack:
         stack.callback(_end, processes)
         for conf, port in ((near_conf, near), (far_conf, far)):
-            processes.append(subprocess.Popen([_server(), "-c", str(conf)], stderr=subprocess.DEVNULL))
+            words = [*prefix, _server(), "-c", str(conf)]
+            processes.append(subprocess.Popen(words, stderr=subprocess.DEVNULL))
             await _listening(port)
         a, b = [await nats.connect(f"nats://127.0.0.1:{port}") for port in (near, far)]
         stack.push_async_callback(a.close)

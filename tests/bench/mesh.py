@@ -3,14 +3,14 @@
 import asyncio
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from gateway.client.agent import AgentClient
 from gateway.client.turns import Turn
 from gateway.home import Home
-from tests.bench.gateways import two_gateways
+from tests.bench.gateways import Node, two_gateways
 from tests.bench.mesh_answerer import TEXT
 
 CREDIT = 256
@@ -19,9 +19,10 @@ CREDIT = 256
 class MeshPair:
     """Agent A of the pair; ``ask`` is one round trip."""
 
-    def __init__(self, asker: AgentClient) -> None:
+    def __init__(self, asker: AgentClient, gateways: tuple[Node, Node]) -> None:
         self.asker = asker
         """The agent that asks."""
+        self.gateways = gateways
         self._waiting: dict[str, asyncio.Future[None]] = {}
         self.processes: dict[str, int] = {}
         """Process ids by what they are; this process is the asker."""
@@ -51,14 +52,16 @@ async def _done(turn: Turn) -> None:
 
 
 @asynccontextmanager
-async def mesh_pair(folder: Path) -> AsyncIterator[MeshPair]:
+async def mesh_pair(
+    folder: Path, *, prefix: Sequence[str] = (), host: str = "inline"
+) -> AsyncIterator[MeshPair]:
     """Two linked gateways with their agents at work."""
     folder.mkdir()
-    async with two_gateways(folder) as (vps, mbp):
+    async with two_gateways(folder, prefix=prefix, host=host) as (vps, mbp):
         socket = Home.of(mbp.environ).socket
         words = [sys.executable, "-m", "tests.bench.mesh_answerer", str(socket), str(CREDIT)]
         answerer = subprocess.Popen(words)
-        pair = MeshPair(vps.client.agent("asker"))
+        pair = MeshPair(vps.client.agent("asker"), (vps, mbp))
         listening = asyncio.ensure_future(pair.listen())
         try:
             await asyncio.wait_for(pair.ask(), 20)

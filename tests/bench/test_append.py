@@ -14,6 +14,8 @@ from gateway.engine import Engine
 from gateway.engine.inputs import Now, Send
 from gateway.engine.own_stream import OwnStream
 from gateway.engine.policy import Policy
+from gateway.hosting.inline import InlineHost
+from gateway.hosting.ticking import Ticking
 from gateway.runtime import Runtime
 from outbox.chain import Entry, extend, sign_checkpoint
 from outbox.envelope import Event, encode_event, encode_header, header_of
@@ -118,7 +120,8 @@ async def send_rate(journal: Journal, waiting: int) -> tuple[float, float]:
             own=own,  # type: ignore[arg-type]
         )
 
-    runtime = Runtime(journal, make, a_view(), CLOCK)
+    now = Now(CLOCK.wall_ms(), CLOCK.mono_ms())
+    runtime = Runtime(InlineHost(Ticking(journal, make, a_view(), now)), journal, a_view(), CLOCK)
     runtime.outlets = Nowhere()
     payload = msgspec.Raw(b'"' + b"x" * 200 + b'"')
     waits: list[float] = []

@@ -22,12 +22,15 @@ from tests.bench.measuring import measure, median
 from tests.bench.mesh import CREDIT
 from tests.bench.mesh_answerer import TEXT
 from tests.bench.raw import raw_limit
+from tests.bench.redis import RedisLine, redis_server, why_no_redis
 from tests.bench.table import Target, show
 
 pytestmark = [pytest.mark.bench, pytest.mark.timeout(300)]
 
 ROUNDS, SECONDS = 3, 2.0
 OF_ALWAYS = {100: Target(5, 15), 1000: Target(5, 15)}
+OF_REDIS = Target(0.7, 1.2)
+TAKEN_AT_ONCE = b"256"
 
 
 class Hop:
@@ -138,3 +141,55 @@ async def test_one_hop(disk: Path) -> None:
                 target,
             )
     print(f"one fdatasync, again: {raw_limit(disk, 1).sync_ms:.3f} ms")
+
+
+class RedisHop:
+    """The same with a stream and a consumer group; the message, and here its ACK too, is synced."""
+
+    def __init__(self, near: RedisLine, far: RedisLine) -> None:
+        self._near, self._far = near, far
+        self._numbers = itertools.count()
+        self._waiting: dict[bytes, asyncio.Future[None]] = {}
+
+    async def ask(self) -> None:
+        """One message, stored and delivered; both are waited for."""
+        number = b"%012d" % next(self._numbers)
+        future = self._waiting[number] = asyncio.get_running_loop().create_future()
+        await self._near.command(b"XADD", b"hop", b"*", b"b", number + BODY)
+        await future
+
+    async def listen(self) -> None:
+        """Take messages and acknowledge them."""
+        group = (b"GROUP", b"bench", b"taker", b"COUNT", TAKEN_AT_ONCE, b"BLOCK", b"0")
+        while True:
+            ((_, messages),) = await self._far.command(b"XREADGROUP", *group, b"STREAMS", b"hop", b">")
+            self._near.command(b"XACK", b"hop", b"bench", *(name for name, _ in messages))
+            for _, (_, body) in messages:
+                self._waiting.pop(body[:12]).set_result(None)
+
+
+@asynccontextmanager
+async def redis_hop(folder: Path) -> AsyncIterator[RedisHop]:
+    """One server, one stream, one consumer."""
+    async with redis_server(folder) as (near, far):
+        await near.command(b"XGROUP", b"CREATE", b"hop", b"bench", b"$", b"MKSTREAM")
+        hop = RedisHop(near, far)
+        listening = asyncio.ensure_future(hop.listen())
+        await asyncio.wait_for(hop.ask(), 20)
+        yield hop
+        listening.cancel()
+
+
+async def test_one_hop_beside_redis(disk: Path) -> None:
+    if why_no_redis():
+        pytest.skip(why_no_redis())
+    print(f"\nsynchronous=FULL; one fdatasync: {raw_limit(disk, 1).sync_ms:.3f} ms")
+    async with mesh_hop(disk) as mesh, redis_hop(disk / "redis") as redis:
+        ours, theirs = [], []
+        for _ in range(ROUNDS):
+            ours.append(await measure(mesh.ask, 100, SECONDS))
+            theirs.append(await measure(redis.ask, 100, SECONDS))
+        median(ours).print("mesh", 100)
+        median(theirs).print("Redis Streams, appendfsync always, pipelined", 100)
+        ratio = median(ours).per_s / median(theirs).per_s
+        show("one hop at 100, of Redis always", ratio, OF_REDIS)

@@ -13,12 +13,14 @@ from tests.bench.jetstream import jetstream_pair, why_not
 from tests.bench.measuring import IN_FLIGHT, measure, median
 from tests.bench.mesh import mesh_pair
 from tests.bench.raw import raw_limit
+from tests.bench.slowdisk import slowed, why_not_slow
 from tests.bench.table import Target, show
 
 pytestmark = [pytest.mark.bench, pytest.mark.timeout(600)]
 
 ROUNDS = 3
 SECONDS = 2.0
+SLOWER_MS = 2
 OF_ALWAYS = {1: Target(1, 2), 10: Target(2.5, 5), 100: Target(6, 15), 1000: Target(8, 25)}
 
 
@@ -67,3 +69,23 @@ async def test_round_trip_beside_a_peer_that_is_not_durable(disk: Path) -> None:
             median(ours).per_s / median(theirs).per_s,
             Target(2, 6),
         )
+
+
+async def test_round_trip_on_a_slow_disk(disk: Path) -> None:
+    """Each sync of either side takes 2 ms more: what group commit is for."""
+    if why_not() or why_not_slow():
+        pytest.skip(why_not() or why_not_slow())
+    print()
+    slow = slowed(SLOWER_MS)
+    async with (
+        mesh_pair(disk / "mesh", prefix=slow) as mesh,
+        jetstream_pair(disk / "always", always=True, prefix=slow) as always,
+    ):
+        ours, theirs = [], []
+        for _ in range(ROUNDS):
+            ours.append(await measure(mesh.ask, 100, SECONDS))
+            theirs.append(await measure(always.ask, 100, SECONDS))
+        median(ours).print(f"mesh, {SLOWER_MS} ms more a sync", 100)
+        median(theirs).print(f"JetStream always, {SLOWER_MS} ms more a sync", 100)
+        ratio = median(ours).per_s / median(theirs).per_s
+        show("round trips at 100, slow disk, of JetStream always", ratio, Target(10, 20))
