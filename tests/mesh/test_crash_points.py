@@ -53,6 +53,9 @@ ASIDE = {CrashPoint.ENGINE_AFTER_COMMIT}
 
 MESSAGES = 25
 
+LONG = (pytest.mark.long, pytest.mark.timeout(600))
+"""Twenty starts, on a machine that does other things."""
+
 
 def test_every_crash_point_has_its_test() -> None:
     assert PASSINGS.keys() | JOINING | COLLECTING | STORING == set(CrashPoint)
@@ -124,8 +127,8 @@ async def test_a_join_survives(vps: Node, make_node: MakeNode, point: CrashPoint
     ("kills", "engine_host"),
     [
         (2, ENGINE_HOST),
-        pytest.param(10, ENGINE_HOST, marks=pytest.mark.long),
-        pytest.param(10, "process", marks=pytest.mark.long),
+        pytest.param(10, ENGINE_HOST, marks=LONG),
+        pytest.param(10, "process", marks=LONG),
     ],
 )
 async def test_kills_at_random_moments(pair: tuple[Node, Node], kills: int) -> None:
