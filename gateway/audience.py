@@ -34,6 +34,18 @@ def means_several(text: str) -> bool:
     return text == EVERYBODY or text.startswith(_GROUP) or "," in text
 
 
+def one_of(text: str) -> str:
+    """A list that names one agent only, as that agent's address; any other address as it is.
+
+    Raises InvalidId.
+    """
+    named: dict[AgentId, str] = {}
+    for part in text.split(",") if "," in text else ():
+        agent, node = parse_address(part.strip())
+        named[agent] = part.strip() if node is not None else named.get(agent, part.strip())
+    return next(iter(named.values())) if len(named) == 1 else text
+
+
 def audience(view: View, text: str, sender: AgentId, away: Away) -> Audience:
     """Everybody an address means.
 

@@ -8,7 +8,7 @@ from hashlib import sha256
 
 import msgspec
 
-from gateway.audience import audience, means_several
+from gateway.audience import audience, means_several, one_of
 from gateway.engine.attempts import parked
 from gateway.engine.blobs import check_named
 from gateway.engine.effects import Sent
@@ -52,8 +52,9 @@ def send(tick: Tick, turns: Turns, request: Send, owner_epoch: int) -> Sent:
     if known is not None:
         return _again(tick, request.req, known)
     away = tick.absences.away(tick.now.mono_ms)
-    several = audience(tick.view, request.to, request.agent, away) if means_several(request.to) else None
-    route = resolve(tick.view, request.to, away) if several is None else None
+    to = one_of(request.to)
+    several = audience(tick.view, to, request.agent, away) if means_several(to) else None
+    route = resolve(tick.view, to, away) if several is None else None
     if route is not None and route.node == tick.identity.node:
         turns.check_room(route.agent, request.priority)
     cause = cause_of(tick, turns, request)

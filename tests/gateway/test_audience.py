@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.audience import Audience, audience, means_several
+from gateway.audience import Audience, audience, means_several, one_of
 from outbox.errors import InvalidId, NotFound, TooLarge, UnknownRecipient
 from outbox.limits import DESTINATIONS_MAX, RECIPIENTS_MAX
 from stateroom.view import OwnerView, View
@@ -20,6 +20,21 @@ def view(*owners: OwnerView) -> View:
 
 def owned(agent: str, node: str, status: str = "active", **rest: object) -> OwnerView:
     return OwnerView(agent=agent, node=node, owner_epoch=1, status=status, **rest)
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("ann,ann", "ann"),
+        ("ann, ann@a,ann", "ann@a"),
+        ("ann,bob", "ann,bob"),
+        ("ann", "ann"),
+        ("*", "*"),
+        ("group:ops", "group:ops"),
+    ],
+)
+def test_a_list_of_one_is_that_one(text: str, same: str) -> None:
+    assert one_of(text) == same
 
 
 MESH = view(

@@ -15,10 +15,11 @@ from outbox.errors import StorageFull
 from outbox.ids import AgentId, Epoch, EventId, NodeId, Seq
 from outbox.kinds import Kind
 from outbox.memory import MemoryStore
-from outbox.records import Delivery, Identity, Incident, Received
+from outbox.records import Delivery, Identity, Incident, Received, TurnState
 
 _Value = TypeVar("_Value")
-_OF_THE_MACHINE = frozenset({"full", "slow_us", "busy", "noted", "commits", "_last", "_undo"})
+_WATCHES = ("noted", "written", "dealt")
+_OF_THE_MACHINE = frozenset({"full", "slow_us", "busy", "commits", "_last", "_undo", *_WATCHES})
 """What of a disk is in no backup."""
 
 
@@ -36,6 +37,8 @@ class Disk(MemoryStore):
         """Hears of incidents while they are written."""
         self.written: Callable[[Entry], None] = lambda _entry: None
         """Hears of entries while they are written."""
+        self.dealt: Callable[[Received], None] = lambda _turn: None
+        """Hears of turns when they are first handed over."""
         self.commits = 0
         self._last: tuple[list[Callable[[], object]], Head] | None = None
         self.forgotten_entries: list[tuple[Epoch, Entry]] = []
@@ -74,6 +77,17 @@ class Disk(MemoryStore):
         """Write it; the judge wants to see the world as it is at that moment."""
         self.noted(incident)
         super().put_incident(incident)
+
+    def put_received(self, row: Received) -> None:
+        """Write it; the judge wants to see what is read by then, not when an agent finds it in its hands."""
+        if row.delivery_count == 1 and row.state is TurnState.LEASED:
+            self.dealt(row)
+        super().put_received(row)
+
+    def take_place_of(self, other: "Disk") -> None:
+        """Go into the machine in which another disk was: whoever watches that one watches this one."""
+        for name in _WATCHES:
+            setattr(self, name, getattr(other, name))
 
     def image(self) -> "Disk":
         """What a backup holds: all that is committed at this moment."""

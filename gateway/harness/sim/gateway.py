@@ -4,7 +4,7 @@ Left out, and tested elsewhere: HTTP, tickets, Yjs, SQLite. What survives the ru
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -15,9 +15,9 @@ from gateway.courier.limits import CourierLimits
 from gateway.door import PIPE_ROOM, check_member
 from gateway.endpoints.turn_sockets import TurnSockets
 from gateway.engine import Engine
-from gateway.engine.effects import Admitted, Answer
+from gateway.engine.effects import Admitted, Answer, Effect
 from gateway.engine.engine import Desk, DoorRequest
-from gateway.engine.inputs import Now
+from gateway.engine.inputs import Input, Now, ViewChanged
 from gateway.engine.own_stream import OwnStream, Reason
 from gateway.engine.policy import Policy
 from gateway.feed import Feed
@@ -124,6 +124,7 @@ class SimHome:
     def go_back(self, image: Disk, stored: Stored, *, told: bool) -> None:
         """A backup takes the place of what is there; ``told``: by ``gateway restore``, else by hand."""
         self.lost.append(self.disk)
+        image.take_place_of(self.disk)
         self.disk, self.stored = image, dict(stored)
         self.went_back_to = epoch_ordinal(image.identity().epoch)
         self.restored = Reason.RESTORE if told else None
@@ -139,6 +140,23 @@ class _NoDesk(Desk):
 class _NoTokens:
     def refresh(self) -> None:
         """Agents need none here."""
+
+
+class _Seen(Engine):
+    """Tells when it takes note of a view: they wait in its queue, behind a slow disk for seconds."""
+
+    def __init__(self, told: Callable[[View], None], *rest: Any, **more: Any) -> None:
+        super().__init__(*rest, **more)
+        self._told = told
+
+    def apply(self, inputs: Iterable[Input], now: Now) -> list[Effect]:
+        """As ``Engine``."""
+        batch = list(inputs)
+        effects = super().apply(batch, now)
+        for item in batch:
+            if isinstance(item, ViewChanged):
+                self._told(item.view)
+        return effects
 
 
 Resident = Callable[["SimGateway"], Coroutine[Any, Any, None]]
@@ -204,8 +222,8 @@ class SimGateway:
         rooms.say_agents(home.disk.agents())
         for node, head in home.disk.cursors().items():
             rooms.cursor_moved(node, head)
+        rooms.watch(rooms.made)
         rooms.watch(runtime.see)
-        rooms.watch(rooms.told)
         rooms.watch(registry.see)
         rooms.watch(peering.see)
         if self._listens:
@@ -290,7 +308,8 @@ class SimGateway:
     def _engine(self, view: View, now: Now) -> Engine:
         home = self.home
         sign = home.keys.key(self.name).sign
-        return Engine(
+        return _Seen(
+            self.rooms.told,
             home.disk,
             view,
             sign,

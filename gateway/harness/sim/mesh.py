@@ -28,7 +28,7 @@ from gateway.harness.sim.network import Network, Weather
 from gateway.harness.sim.plan import Fault, Plan
 from gateway.harness.sim.room import Stored
 from gateway.harness.sim.signing import Keys
-from gateway.harness.sim.standins import StandIns
+from gateway.harness.sim.standins import StandIns, engaged_elsewhere
 from gateway.harness.sim.tampering import Tampering
 from gateway.harness.sim.timeline import Timeline
 from gateway.harness.sim.topology import topology_of
@@ -40,7 +40,7 @@ from gateway.wire.codec import decode
 from gateway.wire.frames import Pong
 from outbox.chain import Entry
 from outbox.ids import AgentId, Epoch, NodeId
-from outbox.records import Identity
+from outbox.records import Identity, Received, Share
 from stateroom.bodies import NodeBody, RoomMap
 from stateroom.records import sign_record
 
@@ -133,6 +133,7 @@ class SimMesh:
         for name, home in self.homes.items():
             home.beats = True
             home.disk.written = partial(self._written, name)
+            home.disk.dealt = partial(self._dealt, name)
         return found
 
     def _guests(self, node: NodeId) -> list[SimAgent]:
@@ -155,6 +156,15 @@ class SimMesh:
         finding = self.stand_ins.early(self.homes[node].disk, entry, gateway.unheard_ms)
         if finding is not None:
             self.witness.find(finding.promise, finding.what)
+
+    def _dealt(self, node: NodeId, turn: Received) -> None:
+        if turn.source not in self.homes or turn.share is not Share.SOLE:
+            return  # of what is for several each node has attempts of its own
+        read, writer = self.homes[node].disk.cursor(turn.source), self.homes[turn.source].disk
+        if read is not None and read.epoch == writer.identity().epoch:
+            finding = engaged_elsewhere(writer, node, read.seq, turn.event_id)
+            if finding is not None:
+                self.witness.find(finding.promise, finding.what)
 
     def _found(self) -> None:
         """Everybody is admitted and knows where everybody is."""

@@ -6,6 +6,7 @@ does.
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -189,7 +190,8 @@ class SimRooms(Rooms):
         self.known_ms: dict[str, int] = {}
         """When a heartbeat of each node came that the engine knows of, by the clock of this process."""
         self._heard_ms: dict[str, int] = {}
-        self._told: View | None = None
+        self._made: deque[tuple[View, dict[str, int]]] = deque()
+        """Views that the engine has yet to see but for the first, and what had been heard by then."""
         state = SimRoom(STATE_MAPS, self._index, stored, self._changed, _STATE_WINDOW_S)
         state.hear = self._hear
         cursors = SimRoom(CURSORS_MAPS, self._index, stored, self._changed, CURSORS_EVERY_S)
@@ -206,14 +208,23 @@ class SimRooms(Rooms):
         if not self._presence.beat(text, now_ms):
             return False
         self._heard_ms[node] = now_ms
-        if self._told is not None and self._told.online(NodeId(node)):
+        if self._made and all(view.online(NodeId(node)) for view, _ in self._made):
             self.known_ms[node] = now_ms  # it is as the engine thinks: there is no news
         return True
 
+    def made(self, view: View) -> None:
+        """The engine will be told of this view."""
+        self._made.append((view, dict(self._heard_ms)))
+
     def told(self, view: View) -> None:
-        """The engine has been told of this view."""
-        self._told = view
-        self.known_ms |= {node: at for node, at in self._heard_ms.items() if view.online(NodeId(node))}
+        """The engine has taken note of this view."""
+        place = next((place for place, (made, _) in enumerate(self._made) if made is view), None)
+        if place is None:
+            return  # the first one
+        for _ in range(place):
+            self._made.popleft()
+        heard_ms = self._made[0][1]
+        self.known_ms |= {node: at for node, at in heard_ms.items() if view.online(NodeId(node))}
 
     async def keep_beating(self) -> None:
         """Say that this node is alive, and see who is, until cancelled."""

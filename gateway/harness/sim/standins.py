@@ -36,7 +36,10 @@ class StandIns:
         header = decode_header(entry.header)
         if len(header.to) != 1 or not RULES[Kind(header.kind)].wakes:
             return None
-        agent = decode_event(entry.body).to_agent_id
+        event = decode_event(entry.body)
+        agent, asked = event.to_agent_id, disk.ledger(event.corr_id) if event.corr_id is not None else []
+        if event.kind == Kind.REPLY and any(turn.source == header.to[0] for turn in asked):
+            return None  # it was asked from there
         if agent is None or self.fallback.get(agent) != header.to[0]:
             return None
         owner = self.owner[agent]

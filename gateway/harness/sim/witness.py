@@ -14,7 +14,7 @@ from gateway.harness.sim.chronicle import Chronicle
 from gateway.harness.sim.disk import Disk
 from gateway.harness.sim.findings import Finding, Promise
 from gateway.harness.sim.memories import Memories
-from gateway.harness.sim.standins import StandIns, engaged_elsewhere
+from gateway.harness.sim.standins import StandIns
 from gateway.harness.sim.timeline import Timeline
 from gateway.harness.sim.wire import WireEnd
 from gateway.wire.codec import decode
@@ -134,20 +134,9 @@ class Witness:
         blob = named_blob(turn.body)
         if blob is not None and not self._blobs[node].holds(blob):
             self.find(Promise.BLOBS_ARE_WHOLE, f"{node} handed over {turn.event_id} without its blob")
-        if self.stand_ins is not None and not before:
-            self._first(node, source, turn.event_id)
         if turn.delivery_count < before or (turn.delivery_count == before and not turn.resumed):
             count = turn.delivery_count
             self.find(Promise.ENGAGED_ONCE, f"{node} counts hand-over {count} of {turn.event_id} twice")
-
-    def _first(self, node: str, source: NodeId, event: EventId) -> None:
-        if source in self._liars:
-            return
-        read, writer = self._memories.disk(node).cursor(source), self._memories.disk(source)
-        if read is not None and read.epoch == writer.identity().epoch:
-            finding = engaged_elsewhere(writer, NodeId(node), read.seq, event)
-            if finding is not None:
-                self.find(finding.promise, finding.what)
 
     def _lease(self, key: tuple[str, str], turn: Handed) -> None:
         """Only the end of a lease, or its return, begins the next delivery."""

@@ -242,3 +242,14 @@ def test_who_had_done_it_and_is_asked_again_is_believed(guarded: Any) -> None:
     guarded.pull("a", "b")
     assert states(guarded, event) == {"b": "processed", "c": "superseded"}
     assert guarded.incidents("a") == []
+
+
+def test_a_list_that_names_one_agent_is_sent_on_and_withdrawn_as_if_it_were_its_name(guarded: Any) -> None:
+    """Its owner engaged it beside the fallback (seed 70285)."""
+    event = guarded.sent("a", "ann", "bob,bob")
+    go(guarded, "b")
+    guarded.advance(GRACE_MS)
+    guarded.tick("a")
+    assert states(guarded, event) == {"b": "superseded", "c": "emitted"}
+    guarded.pull("b", "a")
+    assert guarded.acks("b", event) == ["accepted", "refused: superseded"]
