@@ -10,6 +10,9 @@ GATHER_QUIET_TURNS = 3
 """Turns of the loop in which nothing came, before a tick: what is read in one is an input two turns later.
 A turn takes some microseconds, a commit at least a hundred."""
 
+GATHER_WITHIN_MS = 5
+"""After a commit: what came while it held the loop is in by then."""
+
 GATHER_TURNS_MAX = 50
 """A loop that brings something in every turn is not waited for longer."""
 
@@ -43,10 +46,10 @@ LOG_WAITING_BYTES_MAX = 1024 * 1024
 HEARTBEAT_S = 5.0
 """Six heartbeats fit into the time after which a node counts as offline."""
 
-CURSORS_EVERY_S = 2.0
+CURSORS_EVERY_S = 3.0
 """Cursors are published, passed on and looked at, at most this often: they only ever prove a loss, which
-nobody looks for before an acknowledgement is ten seconds late. When each hop passed them on at once, half of
-what a mesh of five did was to look at cursors."""
+nobody looks for before an acknowledgement is ten seconds late, and are there by then over two nodes between.
+A quarter of what a mesh of five does is to look at cursors; half when each hop passed them on at once."""
 
 HEAD_EVERY_S = 300.0
 """The own head in the ``nodes`` record, where it moved; each write leaves a few bytes in the document's

@@ -26,7 +26,7 @@ from gateway.errors import Denied
 from gateway.feed import Feed
 from gateway.hosting.host import EngineFailed, EngineHost
 from gateway.intake import Intake
-from gateway.limits import STORAGE_PAUSE_S
+from gateway.limits import GATHER_WITHIN_MS, STORAGE_PAUSE_S
 from gateway.performing import Outlets, perform
 from outbox.chain import Head
 from outbox.errors import StorageFull
@@ -62,6 +62,7 @@ class Runtime:
         self._intake = Intake()
         self._waiting: dict[int, OnAnswer] = {}
         self._last_req = 0
+        self._ticked_ms = clock.mono_ms()
         self.view = view
         self.storage_full = False
         self.outlets: Outlets | None = None
@@ -141,9 +142,11 @@ class Runtime:
         """Tick for ever. Raises StorageFailed when the disk can no longer be trusted, and EngineLost."""
         while True:
             await self._until_due()
-            await self._intake.gather()
+            if self._clock.mono_ms() - self._ticked_ms < GATHER_WITHIN_MS:
+                await self._intake.gather()
             if not await self._tick(self._intake.take()):
                 await asyncio.sleep(STORAGE_PAUSE_S)
+            self._ticked_ms = self._clock.mono_ms()
 
     async def _until_due(self) -> None:
         if not self._intake:

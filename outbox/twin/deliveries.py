@@ -16,7 +16,8 @@ class TwinDeliveries(Transaction):
     def __init__(self, identity: Identity) -> None:
         super().__init__(identity)
         self._deliveries: dict[_Key, Delivery] = {}
-        self._timed: dict[_Key, Delivery] = {}
+        self._timed: dict[_Key, tuple[int, Delivery]] = {}
+        """Those that wait for a time, with it."""
         self._unaccepted: dict[_Key, Delivery] = {}
         self._nodes: dict[EventId, tuple[NodeId | None, ...]] = {}
 
@@ -35,13 +36,12 @@ class TwinDeliveries(Transaction):
         if key not in self._deliveries:
             self._set(self._nodes, row.event_id, (*self._nodes.get(row.event_id, ()), row.node))
         self._set(self._deliveries, key, row)
-        self._set_if(row.next_at_ms is not None, self._timed, key, row)
+        self._set_if(row.next_at_ms is not None, self._timed, key, (row.next_at_ms or 0, row))
         self._set_if(row.state in _UNACCEPTED, self._unaccepted, key, row)
 
     def due_deliveries(self, now_ms: int, limit: int) -> list[Delivery]:
         """Rows whose ``next_at_ms`` has come, oldest first."""
-        times = [(row.next_at_ms, row) for row in self._timed.values() if row.next_at_ms is not None]
-        due = [item for item in times if item[0] <= now_ms]
+        due = [item for item in self._timed.values() if item[0] <= now_ms]
         due.sort(key=lambda item: (item[0], item[1].event_id, item[1].node or ""))
         return [row for _, row in due[:limit]]
 
@@ -51,8 +51,7 @@ class TwinDeliveries(Transaction):
 
     def next_delivery_ms(self) -> int | None:
         """The earliest ``next_at_ms``."""
-        times = [row.next_at_ms for row in self._timed.values() if row.next_at_ms is not None]
-        return min(times, default=None)
+        return min([at_ms for at_ms, _ in self._timed.values()], default=None)
 
     def unanswered(self, node: NodeId, upto: Seq, emitted_before_ms: int, limit: int) -> list[Delivery]:
         """``emitted`` rows routed to a node, up to a position and a time, in the order of the outbox."""

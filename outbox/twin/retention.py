@@ -129,8 +129,9 @@ class TwinRetention(TwinEpochs, TwinDeliveries, TwinLedger, TwinIncidents, TwinA
     def _forget_rows(self, event: EventId) -> None:
         """Nothing of an event is in the outbox any more: nothing is known of it."""
         for node in self._nodes.get(event, ()):
-            for rows in (self._deliveries, self._timed, self._unaccepted):
+            for rows in (self._deliveries, self._unaccepted):
                 self._drop(rows, (event, node))
+            self._drop(self._timed, (event, node))
         self._drop(self._nodes, event)
         for name in [name for name, row in self._remembered.items() if row.event_id == event]:
             self._drop(self._remembered, name)

@@ -15,6 +15,7 @@ from gateway.engine.own_stream import OwnStream
 from gateway.engine.policy import Policy
 from gateway.hosting.inline import InlineHost
 from gateway.hosting.ticking import Ticking
+from gateway.limits import GATHER_WITHIN_MS
 from gateway.runtime import Runtime
 from outbox.errors import StorageFull
 from outbox.ids import AgentId, Epoch, MeshId, NodeId
@@ -55,8 +56,17 @@ class Nobody:
         return lambda *_, **__: None
 
 
-def node(disk: Disk) -> Runtime:
-    clock, own = Clock(), OwnStream(WHO.epoch)
+class Stopped(Clock):
+    """A clock that a test sets."""
+
+    now_ms: int = 1_000
+
+    def mono_ms(self) -> int:
+        return self.now_ms
+
+
+def node(disk: Disk, clock: Clock | None = None) -> Runtime:
+    clock, own = clock or Clock(), OwnStream(WHO.epoch)
     view = View(
         version=1,
         mesh=WHO.mesh,
@@ -116,3 +126,22 @@ async def test_a_disk_that_fills_while_a_bug_is_looked_for(room: int, told: list
         assert not runtime.storage_full
         running.cancel()
     assert disk.head().seq == 2 * (told.count("ok") + 1), "what was told is there: each message and its ACK"
+
+
+@pytest.mark.parametrize(("since_ms", "commits"), [(GATHER_WITHIN_MS - 1, 1), (GATHER_WITHIN_MS, 2)])
+async def test_only_what_a_commit_may_have_held_up_is_waited_for(since_ms: int, commits: int) -> None:
+    """Two messages, one turn of the loop apart: right after a commit they share the next one."""
+    disk, clock = Disk(WHO), Stopped()
+    runtime = node(disk, clock)
+    running = asyncio.create_task(runtime.run())
+    async with asyncio.timeout(WITHIN_S):
+        await runtime.ask(AddAgent(runtime.req(), ANN, bytes(32)))
+        clock.now_ms += since_ms
+        before = disk.room
+        first = asyncio.ensure_future(runtime.ask(message(runtime, "fine")))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        await asyncio.gather(first, runtime.ask(message(runtime, "fine")))
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert before - disk.room == commits

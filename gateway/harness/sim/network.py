@@ -114,7 +114,9 @@ class Network:
         if self.is_blocked(source, target) or self.is_blocked(target, source):
             await self._pause(caller.loop, _DIAL_TIMEOUT_US)
             raise TimeoutError(f"{target} does not answer")
-        await self._pause(caller.loop, self._delay_us(source, target, 0) + self._delay_us(target, source, 0))
+        await self._pause(
+            caller.loop, self._delay_us((source, target), 0) + self._delay_us((target, source), 0)
+        )
         party = self._parties.get(target)
         if party is None or party.loop.dead or not self.meet(source, target):
             raise ConnectionRefusedError(f"nobody listens at {target}")
@@ -134,17 +136,16 @@ class Network:
 
     def send(self, end: WireEnd, arrive: Callable[[], None], *, size: int) -> None:
         """Let something arrive at the far end, after all that set out before it on this end."""
-        direction = (end.owner.name, end.other.owner.name)
-        held = self._blocked.get(direction)
+        held = self._blocked.get(end.direction)
         if held is not None:
             held.append(lambda: self.send(end, arrive, size=size))
             return
-        due_us = max(end.last_due_us, self.timeline.now_us + self._delay_us(*direction, size))
+        due_us = max(end.last_due_us, self.timeline.now_us + self._delay_us(end.direction, size))
         end.last_due_us = due_us
         self._run_in(end.other.owner.loop, due_us, arrive)
 
-    def _delay_us(self, source: str, target: str, size: int) -> int:
-        weather = self._slow.get((source, target), self._fair)
+    def _delay_us(self, direction: tuple[str, str], size: int) -> int:
+        weather = self._slow.get(direction, self._fair)
         travel_us = self._dice.between(weather.delay_us // 2, weather.delay_us * 3 // 2)
         return travel_us + (size * 1_000_000 // weather.bytes_per_s if weather.bytes_per_s else 0)
 

@@ -55,7 +55,8 @@ class Wire:
         self.channel = channel
         self.ends = near, far = WireEnd(self, caller), WireEnd(self, listener)
         near.other, far.other = far, near
-        self.names = (caller.name, listener.name)
+        self.names = near.direction = (caller.name, listener.name)
+        far.direction = (listener.name, caller.name)
         self.version = VERSION
         """Of the frames that are spoken, on a link."""
 
@@ -68,6 +69,8 @@ class WireEnd:
         self.owner = owner
         self.other: WireEnd
         """The far end."""
+        self.direction: tuple[str, str]
+        """Who says something here, and to whom."""
         self.last_due_us = 0
         self._inbox: deque[bytes] = deque()
         self._under_way = 0
@@ -115,7 +118,9 @@ class WireEnd:
         """A message is here."""
         if self._closed is None and not self._lost:
             self._inbox.append(message)
-            self._stir()
+            if self._stirred is not None:
+                _wake(self._stirred)
+                self._stirred = None
         self.other.taken(len(message))
 
     def taken(self, size: int) -> None:
