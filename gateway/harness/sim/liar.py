@@ -20,7 +20,7 @@ from gateway.harness.sim.network import Network
 from gateway.harness.sim.signing import Keys
 from gateway.harness.sim.wire import WireEnd
 from gateway.wire.codec import decode, encode
-from gateway.wire.frames import VERSION, VERSIONS, BlobWant, Entries, Filter, Have, Hello, Stock, Want
+from gateway.wire.frames import VERSION, VERSIONS, BlobWant, Credit, Entries, Filter, Have, Hello, Stock, Want
 from outbox.blobref import BlobId
 from outbox.chain import Entry, Head, Page, extend, genesis, sign_checkpoint
 from outbox.envelope import Ack, DeadLetter, Event, encode_event, encode_header, encode_payload, header_of
@@ -37,6 +37,8 @@ STOLEN = "a liar said so"
 """The error in its false ACKs: it must not be found anywhere."""
 
 _LISTENS_S = 20.0
+_CREDIT_BYTES = 1024 * 1024
+"""What it is sent is of no interest to it, but to whoever judges what may be sent."""
 _FRESH = 5
 """A lie is about one of the latest events: what has ended long ago cannot be harmed."""
 _Lie = Callable[["Liar", NodeId], bytes]
@@ -134,6 +136,7 @@ class Liar:
         now_ms = START_MS + self.loop.timeline.now_us // 1000
         await end.send(encode(Hello(VERSION, VERSIONS, self.node, self.keys.mesh, now_ms)))
         await end.send(encode(Have((Stock(self.node, head.epoch, 1, head.seq, head.hash),))))
+        await end.send(encode(Credit(_CREDIT_BYTES)))
         await end.send(encode(Want(target, None, 0, Filter.MINE)))
         while True:
             frame = decode(await end.recv())
