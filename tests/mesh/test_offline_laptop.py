@@ -1,20 +1,22 @@
 """Nodes that come and go: what was said meanwhile reaches them when they return, without new traffic."""
 
 import asyncio
+from collections.abc import AsyncIterator
 
 import pytest
 
+from gateway.harness.real.cables import CableNetwork
 from gateway.judging.witness import Witness
-from outbox.ids import Seq
+from outbox.ids import NodeId, Seq
 from outbox.records import DeliveryState
 from tests.mesh.acting import at_work, rest, talk
-from tests.mesh.cable import Cable
 from tests.mesh.conftest import MakeNode
 from tests.mesh.judging import faults
 from tests.mesh.processes import Node, until
 
 WAITING = {"emitted", "waiting_for_link", "waiting_for_owner"}
 MESSAGES = 40
+NAMES = (NodeId("vps"), NodeId("mbp"))
 
 
 def head(node: Node) -> Seq:
@@ -104,10 +106,18 @@ async def test_a_laptop_answers_while_it_is_offline(pair: tuple[Node, Node]) -> 
     assert faults(pair, witness.account()) == []
 
 
-async def wired(vps: Node, mbp: Node, to_vps: Cable, to_mbp: Cable) -> tuple[Node, Node]:
-    """A pair that publishes nothing but the cables' ends, linked."""
-    vps.settings["public.endpoints"] = [f"http://127.0.0.1:{to_vps.port}"]
-    mbp.settings["public.endpoints"] = [f"http://127.0.0.1:{to_mbp.port}"]
+@pytest.fixture
+async def cables() -> AsyncIterator[CableNetwork]:
+    """Between two gateways that publish nothing but the ends of cables."""
+    network = await CableNetwork.open(NAMES)
+    yield network
+    await network.close()
+
+
+@pytest.fixture
+async def wired(make_node: MakeNode, cables: CableNetwork) -> tuple[Node, Node]:
+    """A pair on cables, linked."""
+    vps, mbp = (make_node(name, **cables.settings(name)) for name in NAMES)
     vps.found()
     vps.start()
     await vps.ready()
@@ -120,6 +130,12 @@ async def wired(vps: Node, mbp: Node, to_vps: Cable, to_mbp: Cable) -> tuple[Nod
         await node.sees("ada", "bob")
     await linked_both(vps, mbp)
     return vps, mbp
+
+
+async def freeze(cables: CableNetwork) -> None:
+    """Nothing passes, and nobody is told: both ends are half-open."""
+    await cables.block(*NAMES)
+    await cables.block(*reversed(NAMES))
 
 
 async def linked_both(vps: Node, mbp: Node) -> None:
@@ -136,44 +152,36 @@ async def down(node: Node, peer: str, within_s: float = 20) -> None:
     await until(look, within_s, f"the link of {node.name} to {peer} is down")
 
 
-async def test_a_link_that_is_cut_and_mended(make_node: MakeNode) -> None:
+async def test_a_link_that_is_cut_and_mended(wired: tuple[Node, Node], cables: CableNetwork) -> None:
     """Cut in the middle of the traffic of both directions, twice."""
-    vps, mbp = make_node("vps"), make_node("mbp")
-    async with Cable(vps.port) as to_vps, Cable(mbp.port) as to_mbp:
-        pair = await wired(vps, mbp, to_vps, to_mbp)
-        witness = Witness()
-        async with at_work(witness, (vps, "ada"), (mbp, "bob")), asyncio.TaskGroup() as talking:
-            talking.create_task(talk(vps, "ada", "bob", 150, witness))
-            talking.create_task(talk(mbp, "bob", "ada", 150, witness))
-            for _ in range(2):
-                to_vps.cut()
-                to_mbp.cut()
-                await down(vps, "mbp")
-                to_vps.mend()
-                to_mbp.mend()
-                await linked_both(vps, mbp)
-            await rest(pair, 300)
-        assert faults(pair, witness.account()) == []
+    vps, mbp = wired
+    witness = Witness()
+    async with at_work(witness, (vps, "ada"), (mbp, "bob")), asyncio.TaskGroup() as talking:
+        talking.create_task(talk(vps, "ada", "bob", 150, witness))
+        talking.create_task(talk(mbp, "bob", "ada", 150, witness))
+        for _ in range(2):
+            await freeze(cables)
+            await cables.snap(*NAMES)
+            await down(vps, "mbp")
+            await cables.heal()
+            await linked_both(vps, mbp)
+        await rest(wired, 300)
+    assert faults(wired, witness.account()) == []
 
 
 @pytest.mark.long
-async def test_a_link_that_is_half_open_is_found(make_node: MakeNode) -> None:
+async def test_a_link_that_is_half_open_is_found(wired: tuple[Node, Node], cables: CableNetwork) -> None:
     """Nothing passes and nobody is told: pings find it within about 20 s, and what waited arrives."""
-    vps, mbp = make_node("vps"), make_node("mbp")
-    async with Cable(vps.port) as to_vps, Cable(mbp.port) as to_mbp:
-        pair = await wired(vps, mbp, to_vps, to_mbp)
-        to_vps.freeze()
-        to_mbp.freeze()
-        witness = Witness()
-        await talk(vps, "ada", "bob", 10, witness)
-        await down(vps, "mbp", within_s=40)
-        to_vps.cut()
-        to_mbp.cut()
-        to_vps.mend()
-        to_mbp.mend()
-        async with at_work(witness, (vps, "ada"), (mbp, "bob")):
-            await rest(pair, 10)
-        assert faults(pair, witness.account()) == []
+    vps, mbp = wired
+    await freeze(cables)
+    witness = Witness()
+    await talk(vps, "ada", "bob", 10, witness)
+    await down(vps, "mbp", within_s=40)
+    await cables.snap(*NAMES)
+    await cables.heal()
+    async with at_work(witness, (vps, "ada"), (mbp, "bob")):
+        await rest(wired, 10)
+    assert faults(wired, witness.account()) == []
 
 
 async def test_a_node_that_nobody_can_dial(vps: Node, make_node: MakeNode) -> None:
