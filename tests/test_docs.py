@@ -169,3 +169,18 @@ def test_every_dependency_has_its_reason() -> None:
     declared = [*config["project"]["dependencies"], *chain(*extras), *chain(*groups)]
     names = {re.split(r"[\[=<>]", requirement)[0] for requirement in declared}
     assert not {name for name in names if not re.search(rf"(\| |`){re.escape(name)}( |`)", reasons)}
+
+
+def test_every_test_that_a_page_names_exists() -> None:
+    named = {
+        (path, name)
+        for page in PAGES
+        for path, name in re.findall(r"`(tests/[\w/]+\.py)::(test_\w+)`", page.read_text())
+    }
+    assert named
+    missing = [
+        f"{path}::{name}"
+        for path, name in sorted(named)
+        if not (ROOT / path).exists() or f"def {name}(" not in (ROOT / path).read_text()
+    ]
+    assert not missing, "\n".join(missing)

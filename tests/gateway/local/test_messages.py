@@ -219,3 +219,35 @@ async def test_the_operator_acts_for_local_agents_only(node: "LocalNode") -> Non
             with pytest.raises(Exception, match="does not live on this node") as caught:
                 await gateway.agent(name).send("bob", "x")
             assert getattr(caught.value, "wire_code", None) == code
+
+
+@pytest.mark.parametrize("field", ["type", "thread", "priority", "expiresInMs", "cause", "id", "payloadRef"])
+async def test_a_field_that_may_be_left_out_may_be_null_as_well(node: "LocalNode", field: str) -> None:
+    envelope = {"payload": 1, field: None}
+    status, answer = await post(node, "jen", "/v1/enqueue", {"to": "bob", "envelope": envelope})
+    assert status == 202 or (status, answer["code"]) == (400, "invalid_request"), answer
+    assert len(node.reader.count_received()) == (status == 202), "it was sent and said so, or neither"
+
+
+@pytest.mark.parametrize(
+    ("to", "arrives"),
+    [
+        ("bob", True),
+        ("bob@vps", True),
+        ("agents/bob/inbox", True),
+        ("Bob", False),
+        ("bob/", False),
+        ("bob ", False),
+        ("agents/bob/inbox/", False),
+        ("bob@VPS", False),
+    ],
+)
+async def test_a_name_in_another_form_is_the_same_inbox_or_refused(
+    node: "LocalNode", to: str, arrives: bool
+) -> None:
+    status, answer = await post(node, "jen", "/v1/enqueue", {"to": to, "text": "hi"})
+    async with node.http("bob") as http:
+        listed = (await http.get("/v1/inbox")).json()
+    found = [row["eventId"] for row in (listed["items"] if isinstance(listed, dict) else listed)]
+    assert found == ([answer["eventId"]] if arrives else []), (status, answer)
+    assert (status == 202) is arrives
