@@ -39,6 +39,7 @@ from gateway.harness.real.verdict import judge
 from gateway.harness.real.worker import Worker
 from gateway.home import Home
 from gateway.judging.agreement import disagreements
+from gateway.judging.collected import as_collected
 from gateway.judging.faults import Fault, FaultKind
 from gateway.judging.reporting import check_parts, collect, promises, report
 from gateway.judging.story import tell
@@ -189,7 +190,8 @@ class Harness:
         self._progress.begin("Spark report", len(STEPS))
         thresholds = promises(ACCEPT_MS, PROCESS_MS)
         summary = report(lake, self._root / "report", self._clock, thresholds, self._progress.at)
-        return disagreements(tell(case.mesh, ACCEPT_MS, PROCESS_MS), summary)
+        known = as_collected(case.mesh, case.pasts)
+        return disagreements(tell(known, ACCEPT_MS, PROCESS_MS), summary)
 
     def _worker(self, habit: Habit, node: NodeId, home: Home, witness: Witness) -> Worker:
         return Worker(habit, node, home, seed=self._options.seed, witness=witness, clock=self._clock)

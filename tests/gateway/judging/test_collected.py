@@ -1,0 +1,49 @@
+"""What an outbox has forgotten no lake can tell of; what it says, it can."""
+
+from msgspec.structs import replace
+
+from gateway.engine.recall import DUPLICATE_ENGAGEMENT
+from gateway.judging.collected import as_collected
+from gateway.judging.facts import debts
+from gateway.judging.pasts import NONE
+from outbox.records import DeliveryState
+from tests.gateway.judging.bygones import gave_up, opened, present
+from tests.gateway.judging.stories import ASKED, FAILING, LAB, MBP, VPS, mesh
+
+
+def state(facts, event, node) -> tuple[DeliveryState, bool]:
+    row = facts[VPS].deliveries[event, node]
+    return row.state, row.replied_at_ms is not None
+
+
+def test_where_nobody_forgot_all_of_it_is_collected():
+    whole = mesh()
+    assert as_collected(whole, NONE) is whole
+
+
+def test_a_reply_that_its_writer_forgot_is_known_to_its_reader_alone():
+    now = present()
+    assert state(now, ASKED, LAB) == (DeliveryState.REPLIED, True)
+    assert state(as_collected(now, gave_up()), ASKED, LAB) == (DeliveryState.ACCEPTED, False)
+    ended = replace(mesh()[LAB].outbox[-1], seq=9)
+    now[LAB] = replace(now[LAB], outbox=(*now[LAB].outbox, ended))
+    assert state(as_collected(now, gave_up()), ASKED, LAB) == (DeliveryState.PROCESSED, False)
+    now[LAB] = replace(now[LAB], outbox=mesh()[LAB].outbox)
+    assert state(as_collected(now, gave_up()), ASKED, LAB) == (DeliveryState.REPLIED, True)
+
+
+def test_other_nodes_and_the_dead_are_as_they_were():
+    now = present()
+    assert state(as_collected(now, gave_up()), FAILING, MBP) == (DeliveryState.PROCESSED, False)
+    dead = replace(now[VPS].deliveries[ASKED, LAB], state=DeliveryState.DEAD_LETTER, replied_at_ms=None)
+    now[VPS] = replace(now[VPS], deliveries=debts([dead]))
+    assert state(as_collected(now, gave_up()), ASKED, LAB) == (DeliveryState.DEAD_LETTER, False)
+
+
+def test_a_second_turn_is_told_where_it_was_forgotten_and_in_no_outbox():
+    told = opened((DUPLICATE_ENGAGEMENT, ASKED))
+    now = {**present(), LAB: replace(present()[LAB], incidents=told)}
+    now[VPS] = replace(now[VPS], incidents=told)
+    shown = as_collected(now, gave_up())
+    assert shown[LAB].incidents == ()
+    assert shown[VPS].incidents == told, "its sender has two answers of two nodes"
