@@ -4,18 +4,20 @@ A sender may have read an answer that its writer forgot afterwards; the report c
 dealt once more is told by the node that forgot it, in its journal alone.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from msgspec.structs import replace
 
+from gateway.engine.deliveries import TURN_FAILED
 from gateway.engine.recall import DUPLICATE_ENGAGEMENT
 from gateway.judging.facts import Mesh, NodeFacts
 from gateway.judging.pasts import Pasts
 from outbox.ids import EventId, NodeId
-from outbox.kinds import Kind
-from outbox.records import Delivery, DeliveryState
+from outbox.kinds import Kind, Outcome
+from outbox.records import Delivery, DeliveryState, Incident
 
-_Answers = Mapping[NodeId, Mapping[EventId, set[DeliveryState]]]
+_FAILED = "failed"
+_Answers = Mapping[NodeId, Mapping[EventId, set[str]]]
 _CLAIMS = (DeliveryState.ACCEPTED, DeliveryState.PROCESSED, DeliveryState.REPLIED)
 
 
@@ -25,8 +27,8 @@ def as_collected(mesh: Mesh, pasts: Pasts) -> Mesh:
     return {node: _without(facts, answers) for node, facts in mesh.items()} if answers else mesh
 
 
-def _answers(facts: NodeFacts) -> dict[EventId, set[DeliveryState]]:
-    found: dict[EventId, set[DeliveryState]] = {}
+def _answers(facts: NodeFacts) -> dict[EventId, set[str]]:
+    found: dict[EventId, set[str]] = {}
     for entry in facts.outbox:
         if entry.corr_id is None:
             continue
@@ -35,6 +37,8 @@ def _answers(facts: NodeFacts) -> dict[EventId, set[DeliveryState]]:
             said.add(DeliveryState.REPLIED)
         elif entry.ends:
             said.add(DeliveryState.PROCESSED)
+            if entry.outcome is Outcome.FAILED:
+                said.add(_FAILED)
         elif entry.accepts:
             said.add(DeliveryState.ACCEPTED)
     return found
@@ -46,7 +50,15 @@ def _without(facts: NodeFacts, answers: _Answers) -> NodeFacts:
     incidents = tuple(
         one for one in facts.incidents if one.kind != DUPLICATE_ENGAGEMENT or one.subject in own
     )
-    return replace(facts, deliveries=deliveries, incidents=incidents)
+    return replace(facts, deliveries=deliveries, incidents=(*incidents, *_failed(facts, answers)))
+
+
+def _failed(facts: NodeFacts, answers: _Answers) -> Iterator[Incident]:
+    """Ends that stand in an outbox, where the sender read another history on and has the reply."""
+    for row in facts.deliveries.values():
+        said = answers.get(row.node, {}).get(row.event_id, ()) if row.node is not None else ()
+        if row.outcome is None and _FAILED in said:
+            yield Incident(kind=TURN_FAILED, subject=row.event_id, opened_at_ms=row.created_at_ms)
 
 
 def _shown(row: Delivery, answers: _Answers) -> Delivery:

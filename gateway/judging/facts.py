@@ -88,6 +88,11 @@ class NodeFacts(msgspec.Struct, frozen=True, kw_only=True):
         return self.outbox[-1].seq if self.outbox else self.start.seq
 
     @property
+    def entries(self) -> int:
+        """How many entries it has had that others can read, over all epochs; those that are gone included."""
+        return self.start.seq + len(self.outbox)
+
+    @property
     def head(self) -> Head:
         """Where its outbox ends."""
         last = self.outbox[-1] if self.outbox else None

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Set
 from gateway.judging.engagements import check_engagements
 from gateway.judging.facts import Debt, Mesh, NodeFacts, Said
 from gateway.judging.faults import Fault, FaultKind
-from gateway.judging.pasts import NONE, Pasts, Way
+from gateway.judging.pasts import NONE, Past, Pasts, Way
 from gateway.judging.turns import Taken, taken
 from gateway.judging.witness import Account
 from outbox.chain import Head
@@ -162,7 +162,13 @@ def check_cursors(mesh: Mesh, pasts: Pasts = NONE) -> Iterator[Fault]:
                 yield from _passed(node, head, mesh[source], handled[node], pasts)
     for past in pasts.line_of_all():
         for node, head in past.read.items():
-            yield from _passed(node, head, past.lost, handled[node], pasts)
+            yield from _passed(node, head, _history_of(head, past, pasts), handled[node], pasts)
+
+
+def _history_of(head: Head, past: Past, pasts: Pasts) -> NodeFacts:
+    """What was read there: this history, or one that its writer had given up before."""
+    known = (past.lost, *(other.lost for other in pasts.of(past.node) if other.order < past.order))
+    return next((facts for facts in known if facts.upto(head) is not None), past.lost)
 
 
 def _passed(node: NodeId, head: Head, writer: NodeFacts, handled: Set[Key], pasts: Pasts) -> Iterator[Fault]:

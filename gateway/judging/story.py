@@ -47,7 +47,7 @@ def tell(mesh: Mesh, accept_ms: int, process_ms: int) -> Story:
     return Story(
         states=dict(Counter((rows[0].kind, fate(rows)) for rows in obligations(mesh).values())),
         incidents=tuple(sorted({*found, *_late_answers(mesh)})),
-        entries={node: facts.seq for node, facts in mesh.items()},
+        entries={node: facts.entries for node, facts in mesh.items()},
     )
 
 

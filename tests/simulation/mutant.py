@@ -23,6 +23,8 @@ class Mutation(NamedTuple):
     """It must be seen within so many worlds, from seed 0."""
     runs: int = 0
     """It must also be seen within so many runs on real processes, from seed 1."""
+    run_faults: str = "crash"
+    """Classes of these runs."""
     faults: str = ""
     """Classes that are on, where the seed's would not show it."""
 
@@ -54,9 +56,9 @@ def first_failing_seed(folder: Path, seeds: int, faults: str = "") -> int | None
     return failed[0] if failed else None
 
 
-def broken_promises(folder: Path, seed: int) -> list[Any]:
-    """What breaks when gateways of the copy die at crash points."""
-    flags = ("--nodes", "3", "--duration", "30", "--faults", "crash", "--seed", str(seed))
+def broken_promises(folder: Path, seed: int, faults: str) -> list[Any]:
+    """What breaks when gateways of the copy die at crash points, or meet other faults."""
+    flags = ("--nodes", "3", "--duration", "30", "--faults", faults, "--seed", str(seed))
     found = _harness(folder, "run", *flags)
     return found["faults"]
 

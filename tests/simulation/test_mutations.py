@@ -22,7 +22,8 @@ SAMPLE = (
 """Seen within seconds; the others are `long`."""
 
 REAL = [path for path in MUTATIONS if read_mutation(path).runs]
-"""Those that need a death between a commit and its answer, and are planted into real processes as well."""
+"""Those that need a death between a commit and its answer, or a restore, and are planted into real processes
+as well."""
 
 
 def test_there_are_enough_of_them_and_each_says_what_is_wrong() -> None:
@@ -76,12 +77,19 @@ def test_without_a_bug_the_first_worlds_are_clean(tmp_path: Path) -> None:
 def test_real_processes_show_it(path: Path, tmp_path: Path) -> None:
     mutation = read_mutation(path)
     plant(mutation, tmp_path)
-    assert any(broken_promises(tmp_path, seed) for seed in range(1, mutation.runs + 1))
+    seeds = range(1, mutation.runs + 1)
+    assert any(broken_promises(tmp_path, seed, mutation.run_faults) for seed in seeds)
 
 
 @pytest.mark.long
 @pytest.mark.timeout(900)
 def test_without_a_bug_real_processes_are_clean(tmp_path: Path) -> None:
     copy(tmp_path)
-    runs = max(read_mutation(path).runs for path in REAL)
-    assert [broken_promises(tmp_path, seed) for seed in range(1, runs + 1)] == [[]] * runs
+    runs: dict[str, int] = {}
+    for mutation in map(read_mutation, REAL):
+        runs[mutation.run_faults] = max(runs.get(mutation.run_faults, 0), mutation.runs)
+    assert {
+        (faults, seed): broken_promises(tmp_path, seed, faults)
+        for faults, count in runs.items()
+        for seed in range(1, count + 1)
+    } == {(faults, seed): [] for faults, count in runs.items() for seed in range(1, count + 1)}

@@ -255,7 +255,7 @@ class Harness:
             skipped={str(fault): reason for fault, reason in self._skipped.items()},
             ends=ends_of(case),
             starts=sum(station.starts for station in site.stations.values()),
-            entries={node: facts.seq for node, facts in case.mesh.items()},
+            entries={node: facts.entries for node, facts in case.mesh.items()},
             schedule=tuple(injection.line for injection in self._schedule),
             faults=faults,
             repeat=options.command,

@@ -2,10 +2,12 @@
 
 from msgspec.structs import replace
 
+from gateway.engine.deliveries import TURN_FAILED
 from gateway.engine.recall import DUPLICATE_ENGAGEMENT
 from gateway.judging.collected import as_collected
 from gateway.judging.facts import debts
 from gateway.judging.pasts import NONE
+from outbox.kinds import Outcome
 from outbox.records import DeliveryState
 from tests.gateway.judging.bygones import gave_up, opened, present
 from tests.gateway.judging.stories import ASKED, FAILING, LAB, MBP, VPS, mesh
@@ -30,6 +32,18 @@ def test_a_reply_that_its_writer_forgot_is_known_to_its_reader_alone():
     assert state(as_collected(now, gave_up()), ASKED, LAB) == (DeliveryState.PROCESSED, False)
     now[LAB] = replace(now[LAB], outbox=mesh()[LAB].outbox)
     assert state(as_collected(now, gave_up()), ASKED, LAB) == (DeliveryState.REPLIED, True)
+
+
+def test_an_end_that_its_sender_did_not_read_is_in_the_outbox_all_the_same():
+    now = {**present(), LAB: mesh()[LAB]}
+    failed = replace(now[LAB].outbox[-1], outcome=Outcome.FAILED)
+    now[LAB] = replace(now[LAB], outbox=(*now[LAB].outbox[:-1], failed))
+    alone = replace(now[VPS].deliveries[ASKED, LAB], outcome=None)
+    now[VPS] = replace(now[VPS], deliveries=debts([alone]))
+    (*_, told) = as_collected(now, gave_up())[VPS].incidents
+    assert (told.kind, told.subject) == (TURN_FAILED, ASKED)
+    now[LAB] = mesh()[LAB]
+    assert as_collected(now, gave_up())[VPS].incidents == now[VPS].incidents
 
 
 def test_other_nodes_and_the_dead_are_as_they_were():

@@ -308,6 +308,15 @@ def test_what_a_reader_had_passed_when_a_history_was_given_up_it_has_handled():
     assert (FaultKind.CURSOR, "vps of lab") in found(check_cursors(now, gave_up(stray)))
 
 
+def test_a_reader_may_stand_in_a_history_that_was_given_up_before():
+    now, latest = present(), past(lost=base(), order=2_000)
+    assert (FaultKind.CURSOR, "vps of lab") in found(check_cursors(now, gave_up(latest)))
+    clone = past(way=Way.CLONE)
+    assert found(check_cursors(now, gave_up(latest, clone))) == []
+    later = replace(clone, order=3_000)
+    assert (FaultKind.CURSOR, "vps of lab") in found(check_cursors(now, gave_up(latest, later)))
+
+
 def test_an_epoch_that_a_reader_may_have_left_out_is_forgiven_what_is_known_to_be_dead():
     """``lab`` wrote 3 for ``vps`` in its first epoch, ran twice, and goes on in its second one."""
     now, late = present(), replace(mesh()[LAB].outbox[2], event_id=FAILING)
