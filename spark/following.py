@@ -129,8 +129,9 @@ def follow(
     )
     try:
         with spark_session(setup) as spark, spark_errors(setup.log):
-            # A query that finds a batch unfinished does that one and, without interval, no more: so twice.
-            for _ in range(2 if interval_s is None else 1):
+            # Without interval a query that finds a batch unfinished does that one and no more: so once more,
+            # and again for what the last batch asked for.
+            for _ in range(3 if interval_s is None else 1):
                 query = start(spark, following, interval_s=interval_s)
                 try:
                     # In steps of a second, so that an interrupt is heard.

@@ -93,6 +93,9 @@ FOLLOW_FILES_MAX = 200
 FOLLOW_HORIZON_MS = 24 * 3600 * 1000
 """A finished message is remembered so long after it was last heard of: longer than any collector is away."""
 
+FOLLOW_LINGER_MS = 10 * 60 * 1000
+"""A finished message is at hand so long: what its nodes still say of it is collected by then."""
+
 NAMES_MAX = 20
 """Nodes listed by name in the head of the page."""
 

@@ -13,10 +13,15 @@ than running it; that is what this shape saves.
 Exactly once: everything that a batch writes lies under its number and is overwritten when it is done again,
 and batch *n* begins with the newest state below *n*. So it does not matter where in a batch the process dies.
 
+What is over is put aside every ten minutes, so that a batch does not grow with the day. A message that is new
+to the state but old enough to be among those is *asked* for: its batch tells nothing of it, and the next one
+opens what was put aside.
+
 ::
 
     follow/checkpoint/        Spark's own: which files belong to which batch
     follow/state/v=<n>/       messages after batch n: their sides, and their incidents as told then and before
+    follow/over/v=<n>-<ms>/   those that batch n put aside, and when it was
     follow/changes/batch=<n>/ what batch n told
 
 A message whose life is over is forgotten a day after it was last heard of; what comes later still is for the
@@ -30,35 +35,32 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from spark.aside import forget, opened, put, put_aside
 from spark.changes import changes, standing
 from spark.deliveries import DELIVERY, lives
 from spark.errors import LakeEmpty
 from spark.events import Role, statements
 from spark.incidents import DETAIL, OF_LIFECYCLE, hits, rows
 from spark.layout import EVENTS, STREAMS_GLOB, stream_of
-from spark.limits import FOLLOW_FILES_MAX, FOLLOW_HORIZON_MS
+from spark.limits import FOLLOW_FILES_MAX, FOLLOW_HORIZON_MS, FOLLOW_LINGER_MS
 from spark.schema import COLUMNS, spark_schema
 from spark.sides import GATHERED, ROOT_HASH, apart, merged
 from spark.sla import Threshold
+from spark.stages import Times, number_text
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.types import StructType
 
-OPEN = """
-state in ('emitted', 'retry_pending')
-or state = 'accepted' and processDueAt is not null
-or taskState in ('created', 'accepted', 'working')
-"""
-"""A message of which more is to be heard."""
-
-
 _HITS = """
 array<struct<
     class: string, severity: string, openedAt: timestamp, closedAt: timestamp, detail: string, state: string
 >>
 """
+_TOLD = f"struct<batch: bigint, hits: {_HITS}>"
+"""What was told of a message, and in which batch: of several copies of its row the last one counts."""
+
 _SHOWN = f"""
 named_struct(
     'class', hit.class, 'severity', hit.severity, 'openedAt', hit.openedAt, 'closedAt', hit.closedAt,
@@ -89,6 +91,7 @@ class Following(msgspec.Struct, frozen=True, kw_only=True):
     tell: Callable[["DataFrame"], None]
     """Called with each batch's changes, before Spark notes that the batch is done: again after a crash."""
     horizon_ms: int = FOLLOW_HORIZON_MS
+    linger_ms: int = FOLLOW_LINGER_MS
 
     @property
     def place(self) -> Path:
@@ -142,27 +145,46 @@ def take(frame: "DataFrame", number: int, following: Following) -> None:
     """Do one batch. Doing it again, whole or after half of it, changes nothing."""
     spark, as_of_ms = frame.sparkSession, following.now_ms()
     heard = statements(frame.where("sourceNodeId is not null"), _nodes(following.lake))
-    known = apart(heard).selectExpr("*", f"{_number(as_of_ms)} as heardMs", f"cast(null as {_HITS}) as told")
+    known = apart(heard).selectExpr(
+        "*", f"{number_text(as_of_ms)} as heardMs", f"cast(null as {_TOLD}) as told", "false as isKnown"
+    )
     before = _newest(following.place / "state", number)
+    aside = put_aside(following.place / "over", number)
     if before is not None:
-        known = known.unionByName(_remembered(_read(spark, before)))
-    state, told = following.place / "state" / f"v={number}", following.place / "changes" / f"batch={number}"
+        state = _read(spark, before)
+        known = known.unionByName(_remembered(state.where("stage in ('open', 'asked')")))
+        asked = state.where("stage = 'asked'").select("rootId")
+        over = opened(spark, aside, state.schema)
+        if over is not None and not asked.isEmpty():
+            known = known.unionByName(_remembered(over.join(asked, "rootId", "left_semi")))
+    times = Times(
+        as_of_ms=as_of_ms,
+        gone_ms=as_of_ms - following.horizon_ms,
+        over_ms=as_of_ms - following.linger_ms,
+        aside_ms=max((each.at_ms for each in aside), default=None),
+        asked_ms=max((each.at_ms for each in aside if each.holds_any), default=None),
+    )
+    place, told = following.place / "state" / f"v={number}", following.place / "changes" / f"batch={number}"
 
-    judged = _judged(known, following.thresholds, as_of_ms, as_of_ms - following.horizon_ms)
-    _write(judged, state)
-    news = _news(_read(spark, state, judged.schema))
+    judged = _judged(known, following.thresholds, times, number)
+    _write(judged, place)
+    written = _read(spark, place, judged.schema)
+    news = _news(written)
     _write(news, told)
+    if times.puts_aside:
+        put(written.where("stage = 'over'"), following.place / "over", number, as_of_ms)
     following.tell(_read(spark, told, news.schema))
     _forget(following.place / "state", number - 1)
+    forget(aside, times.gone_ms)
 
 
 def _remembered(state: "DataFrame") -> "DataFrame":
-    """The sides of the messages that are still worth knowing, from the state of the batch before.
+    """The sides of the messages of a state.
 
     A row of one node of several brings all sides, and speaks for its own: the others are deliveries only by
     rows of their own, which may have been forgotten.
     """
-    sides = state.where("kept").selectExpr("*", "inline(halves)")
+    sides = state.selectExpr("*", "inline(halves)")
     its_own = "(delivery is null or node = delivery)"
     return sides.selectExpr(
         ROOT_HASH,
@@ -171,18 +193,19 @@ def _remembered(state: "DataFrame") -> "DataFrame":
         f"if({its_own}, facts, facts & ~{1 << Role.ADDRESSED}) as facts",
         *(name for name in GATHERED if name != "facts"),
         "lastMs as heardMs",
-        f"if({its_own}, found, null) as told",
+        f"if({its_own} and stage <> 'asked', named_struct('batch', batch, 'hits', found), null) as told",
+        "true as isKnown",
     )
 
 
 def _judged(
-    sides: "DataFrame", thresholds: Mapping[str, Threshold], as_of_ms: int, since_ms: int
+    sides: "DataFrame", thresholds: Mapping[str, Threshold], times: Times, number: int
 ) -> "DataFrame":
     """The state: one row a message, or a node of several that it went to.
 
     Of some only answers are known, and no life: they have no incidents.
     """
-    together = merged(sides, heardMs="max", told="max")
+    together = merged(sides, heardMs="max", told="max", isKnown="max")
     judged = lives(
         together,
         thresholds,
@@ -190,20 +213,23 @@ def _judged(
         halves=f"collect_list(struct(node, {', '.join(GATHERED)}))",
         lastMs="max(heardMs)",
         told="max(told)",
+        isKnown="max(isKnown)",
     )
-    held = hits(f"timestamp_millis({_number(as_of_ms)})")
-    found = f"case when kind is not null then {held} else array() end"
-    shown = judged.selectExpr("*", f"transform({found}, hit -> {_SHOWN}) as found")
+    held = hits(f"timestamp_millis({number_text(times.as_of_ms)})")
+    found = f"case when kind is not null and stage <> 'asked' then {held} else array() end"
+    staged = judged.selectExpr("*", f"{times.stage} as stage")
+    shown = staged.selectExpr("*", f"transform({found}, hit -> {_SHOWN}) as found")
     return shown.selectExpr(
         "rootId",
         "subject",
         f"{DELIVERY} as delivery",
         "halves",
         "lastMs",
-        f"coalesce(kind is not null and ({OPEN}), false) or lastMs > {_number(since_ms)} as kept",
+        "stage",
+        f"{number_text(number)} as batch",
         f"cast(found as {_HITS}) as found",
-        f"coalesce(told, cast(array() as {_HITS})) as told",
-        f"case when size(found) > 0 or size(told) > 0 then struct({', '.join(OF_LIFECYCLE)}) end as life",
+        f"coalesce(told.hits, cast(array() as {_HITS})) as told",
+        f"if(size(found) > 0 or size(told.hits) > 0, struct({', '.join(OF_LIFECYCLE)}), null) as life",
     )
 
 
@@ -237,10 +263,6 @@ def _forget(place: Path, below: int) -> None:
     for number in _versions(place):
         if number < below:
             shutil.rmtree(place / f"v={number}", ignore_errors=True)
-
-
-def _number(value: int) -> str:
-    return f"cast('{value}' as bigint)"
 
 
 def _read(spark: "SparkSession", directory: Path, schema: "StructType | None" = None) -> "DataFrame":

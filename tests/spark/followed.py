@@ -1,7 +1,7 @@
 """A stream as a process that can be killed: ``python -m tests.spark.followed LAKE OUT CACHE STEP``.
 
 Without a step it takes what is there. With one it dies by SIGKILL when it comes to it: ``state``, ``changes``
-(before the write), ``tell``, ``forget``, or ``commit`` (all done, and Spark has not noted it yet).
+(before the write), ``over``, ``tell``, ``forget``, or ``commit`` (all done, and Spark has not noted it yet).
 """
 
 import os
@@ -20,12 +20,17 @@ def die() -> None:
 
 
 def main(lake: Path, out: Path, cache: Path, step: str) -> None:
-    write, forget, take = stream._write, stream._forget, stream.take
+    write, put, forget, take = stream._write, stream.put, stream._forget, stream.take
 
     def deadly_write(frame, directory):
         if directory.parent.name == step:
             die()
         write(frame, directory)
+
+    def deadly_put(*arguments):
+        if step == "over":
+            die()
+        put(*arguments)
 
     def deadly_forget(place, below):
         if step == "forget":
@@ -37,7 +42,8 @@ def main(lake: Path, out: Path, cache: Path, step: str) -> None:
         if step == "commit":
             die()
 
-    stream._write, stream._forget, stream.take = deadly_write, deadly_forget, deadly_take
+    stream._write, stream.put = deadly_write, deadly_put
+    stream._forget, stream.take = deadly_forget, deadly_take
 
     def tell(news):
         if step == "tell":

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from spark import stream
 from spark.errors import LakeEmpty
 from spark.layout import EVENTS, stream_dir
+from spark.limits import FOLLOW_HORIZON_MS, FOLLOW_LINGER_MS
 from spark.rules import STREAM_RULES
 from spark.spans import Span
 from spark.stream import Following, incidents_told, start
@@ -69,27 +70,49 @@ def stream_tells(spark, following):
     return told(incidents_told(spark, following.place).toArrow().to_pylist())
 
 
-@given(drawn=st.lists(scripts, min_size=1, max_size=40), order=st.randoms(use_true_random=False))
-@settings(
-    max_examples=1,
-    deadline=None,
-    phases=[Phase.explicit, Phase.generate],
-    suppress_health_check=[
-        HealthCheck.function_scoped_fixture,
-        HealthCheck.too_slow,
-        HealthCheck.data_too_large,
-    ],
-)
+def examples(number):
+    return settings(
+        max_examples=number,
+        deadline=None,
+        phases=[Phase.explicit, Phase.generate],
+        suppress_health_check=[
+            HealthCheck.function_scoped_fixture,
+            HealthCheck.too_slow,
+            HealthCheck.data_too_large,
+        ],
+    )
+
+
+drawn, order = st.lists(scripts, min_size=1, max_size=40), st.randoms(use_true_random=False)
+
+
+@given(drawn, order)
+@examples(1)
 def test_says_what_the_batch_job_says_in_whatever_pieces_the_rows_came(spark, tmp_path, drawn, order):
+    says_what_the_batch_job_says(spark, tmp_path, drawn, order)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+@given(drawn, order)
+@examples(12)
+def test_says_what_the_batch_job_says_of_many_histories(spark, tmp_path, drawn, order):
+    says_what_the_batch_job_says(spark, tmp_path, drawn, order)
+
+
+def says_what_the_batch_job_says(spark, tmp_path, drawn, order):
+    """What is over is put aside with every batch, and asked for when it is heard of again."""
     place = tmp_path / str(next(_runs))
     rows = history(drawn)
     mixed = rows + order.sample(rows, len(rows) // 4)
     order.shuffle(mixed)
     growing = Growing(place)
     cut = sorted(order.randrange(len(mixed) + 1) for _ in range(2))
-    for begin, end in zip((0, *cut), (*cut, len(mixed)), strict=True):
-        growing.add(mixed[begin:end])
-        following = follow(spark, growing)
+    pieces = [mixed[begin:end] for begin, end in zip((0, *cut), (*cut, len(mixed)), strict=True)]
+    for left, piece in zip(range(len(pieces), 0, -1), pieces, strict=True):
+        growing.add(piece)
+        follow(spark, growing, AS_OF_MS - 2 * left, linger_ms=1)
+    following = follow(spark, growing, AS_OF_MS, linger_ms=1)  # answers what the last piece asked
     assert stream_tells(spark, following) == batch_tells(spark, place, rows)
 
 
@@ -132,7 +155,7 @@ def classes_compiled(spark):
     return spark._jvm.org.apache.spark.metrics.source.CodegenMetrics.METRIC_COMPILATION_TIME().getCount()
 
 
-STEPS = ("state", "changes", "tell", "forget")
+STEPS = ("state", "changes", "over", "tell", "forget")
 
 
 @pytest.mark.long
@@ -149,9 +172,10 @@ def die_everywhere(spark, place, monkeypatch, deaths):
     for number, (step, moment) in enumerate(deaths):
         growing.add(rows[number :: len(deaths)])
         with monkeypatch.context() as patched, pytest.raises(Exception, match="Killed"):
-            follow(spark, growing, tell=dies_at(patched, step, moment))
-    follow(spark, growing)  # does the batch that nobody finished
-    following = follow(spark, growing)
+            follow(spark, growing, tell=dies_at(patched, step, moment), linger_ms=0)
+    follow(spark, growing, linger_ms=0)  # does the batch that nobody finished
+    follow(spark, growing, linger_ms=0)
+    following = follow(spark, growing, linger_ms=0)  # tells of those that the last batch asked for
     assert stream_tells(spark, following) == batch_tells(spark, place, rows)
 
 
@@ -160,7 +184,7 @@ def die_everywhere(spark, place, monkeypatch, deaths):
 def test_a_process_killed_at_each_step_goes_on_where_it_was(spark, tmp_path):
     rows = history([QUESTION, ANSWERED, one(dead_ms=7), one(accepted_ms=(5,))] * 2)
     growing = Growing(tmp_path)
-    steps = ("state", "changes", "tell", "forget", "commit")
+    steps = ("state", "changes", "over", "tell", "forget", "commit")
     command = [sys.executable, "-m", "tests.spark.followed", growing.lake, growing.out, tmp_path / "cache"]
     for number, step in enumerate(steps):
         growing.add(rows[number :: len(steps)])
@@ -192,6 +216,7 @@ def dies_at(patched, step, moment):
     patched.setattr(
         stream, "_write", deadly(stream._write, lambda arguments: arguments[1].parent.name == step)
     )
+    patched.setattr(stream, "put", deadly(stream.put, lambda _: step == "over"))
     patched.setattr(stream, "_forget", deadly(stream._forget, lambda _: step == "forget"))
     return tell
 
@@ -203,8 +228,55 @@ def test_finished_messages_are_forgotten_after_the_horizon_and_open_ones_are_not
     following = follow(spark, growing, AS_OF_MS, horizon_ms=1000)
     follow(spark, growing, AS_OF_MS + 5000, horizon_ms=1000)
     state = spark.read.parquet(str(max((following.place / "state").glob("v=*"))))
-    assert state.where("kept").count() == 1
+    assert state.where("stage <> 'gone'").count() == 1
     assert [(line[0], line[3]) for line in stream_tells(spark, following)] == [("never_accepted", None)]
+
+
+@pytest.mark.long
+def test_what_is_over_is_put_aside_and_known_again_when_it_is_heard_of(spark, tmp_path):
+    twice = one(attempts=2, accepted_ms=(5,), turns=(Turn(9, "ok", "b"), Turn(20, "ok", "a")))
+    rows = [row for row in history([twice]) if row.kind in {"message", "ack"}]
+    before, late = rows[:-1], rows[-1:]
+    growing, heard, now_ms = Growing(tmp_path), [], AS_OF_MS
+
+    def tell(news):
+        heard.extend((row["change"], row["class"]) for row in news.collect())
+
+    def after(delay_ms):
+        nonlocal now_ms
+        now_ms += delay_ms
+        heard.clear()
+        following = follow(
+            spark,
+            growing,
+            now_ms,
+            lambda news: heard.extend((row["change"], row["class"]) for row in news.collect()),
+        )
+        state = spark.read.parquet(str(max((following.place / "state").glob("v=*"), key=number_of)))
+        return state.where("stage in ('open', 'asked')").count(), list(heard)
+
+    growing.add(before)
+    assert after(0) == (1, [])
+    assert after(FOLLOW_LINGER_MS) == (0, [])
+    growing.add(before)  # as when a compaction wrote them anew
+    assert after(1) == (1, [])
+    assert after(1) == (1, []), "it is known again, and nothing is new"
+    assert after(FOLLOW_LINGER_MS) == (0, [])
+    growing.add(late)
+    assert after(1) == (1, []), "it is asked for first"
+    assert after(1) == (1, [("opened", "duplicate_engagement")])
+    assert after(FOLLOW_LINGER_MS) == (0, [])
+    growing.add(late)
+    assert after(1) == (1, [])
+    assert after(1) == (1, []), "it was told"
+    aside = len(list((tmp_path / "stream" / "follow" / "over").iterdir()))
+    after(FOLLOW_HORIZON_MS + 1)
+    left = list((tmp_path / "stream" / "follow" / "over").iterdir())
+    assert (aside, len(left)) == (4, 1), "what nobody asked for in a day is gone"
+
+
+def number_of(directory):
+    return int(directory.name.removeprefix("v="))
 
 
 @pytest.mark.long

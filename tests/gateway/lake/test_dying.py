@@ -12,13 +12,13 @@ from tests.gateway.lake.dying import bring, compact
 from tests.gateway.lake.test_collector import rows
 from tests.gateway.outboxes import STREAM, verify
 
-COUNTS = [35, pytest.param(315, marks=pytest.mark.long)]
+COUNTS = [35, pytest.param(315, marks=[pytest.mark.long, pytest.mark.timeout(600)])]
 
 
 def die(work: str, root: Path, count: int) -> int:
     """How many steps the work took; at each of them it died once."""
     command = [sys.executable, "-m", "tests.gateway.lake.dying", work, str(root), str(count)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100, cwd=Path.cwd(), check=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=500, cwd=Path.cwd(), check=True)
     steps, status = map(int, done.stdout.split())
     assert status == 0, done.stderr
     return steps
