@@ -26,6 +26,7 @@ from gateway.desk import GatewayDesk
 from gateway.endpoints.local import local_app
 from gateway.endpoints.peer import PeerDesk, peer_app
 from gateway.endpoints.turn_sockets import TurnSockets
+from gateway.engine.blobs import BLOBS_FULL
 from gateway.engine.inputs import Now
 from gateway.engine.own_stream import Reason
 from gateway.engine.policy import Policy
@@ -108,8 +109,7 @@ class Gateway:
         self._policy = self._policy_for(view)
         host = await self._writer.host(view, Now(self._clock.wall_ms(), self._clock.mono_ms()))
         runtime = Runtime(host, self._reader, view, self._clock)
-        disk = ThreadedBlobs(BlobFiles(self._home.blobs), self._clock)
-        blobs = BlobKeeper(disk, runtime, self._reader, self._config.blobs.bytes_max)
+        blobs = self._keeper(runtime)
         keys = MemberKeys(lambda: runtime.view)
         local = Local(self._identity, runtime, self._reader, self._clock, keys, self._policy.mirror, blobs)
         registry = Registry(local)
@@ -163,6 +163,12 @@ class Gateway:
             log.error("epoch.unmarked", why=str(error), hint=error.hint)  # noqa: TRY400 - no bug
 
     # --- parts
+
+    def _keeper(self, runtime: Runtime) -> BlobKeeper:
+        disk = ThreadedBlobs(BlobFiles(self._home.blobs), self._clock)
+        was_full = any(row.kind == BLOBS_FULL for row in self._reader.incidents(open_only=True))
+        bytes_max = self._config.blobs.bytes_max
+        return BlobKeeper(disk, runtime, self._reader, bytes_max, refused_bytes=int(was_full))
 
     def _policy_for(self, view: View) -> Policy:
         policy = self._opening.policy(view, self._identity.node)

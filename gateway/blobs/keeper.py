@@ -16,7 +16,7 @@ from gateway.blobs.disk import BlobDisk, Draft
 from gateway.blobs.errors import BlobBusy, BlobOffset, BlobWrong
 from gateway.blobs.limits import SYNC_EVERY_BYTES
 from gateway.crashpoint import CrashPoint, crashpoint
-from gateway.engine.bloblife import BlobKept, KeepBlob
+from gateway.engine.bloblife import BlobKept, BlobsFit, BlobsFull, KeepBlob
 from gateway.errors import Denied
 from gateway.runtime import Runtime
 from outbox.blobref import BlobId
@@ -54,13 +54,17 @@ class KnownBlobs(Protocol):
 class BlobKeeper:
     """All blobs of one gateway."""
 
-    def __init__(self, disk: BlobDisk, runtime: Runtime, index: KnownBlobs, bytes_max: int) -> None:
+    def __init__(
+        self, disk: BlobDisk, runtime: Runtime, index: KnownBlobs, bytes_max: int, *, refused_bytes: int = 0
+    ) -> None:
         self.disk = disk
         self.index = index
         self._runtime = runtime
         self._bytes_max = bytes_max
         self._coming: dict[str, int] = {}
         """Blobs on their way in, by the name of their draft: what each may take."""
+        self._refused_bytes = refused_bytes
+        """Of the blob that found no room last; 0 when there is room for it, or nothing was refused."""
         self._claims: Counter[BlobId] = Counter()
         """Files that have their name and no row yet."""
 
@@ -116,6 +120,7 @@ class BlobKeeper:
         """Nobody names it: take its file away, unless the same blob has just come again."""
         if not self._claims[sha256]:
             self.disk.drop(sha256)
+        self._note_room()
 
     async def sweep(self) -> None:
         """Take away files that no row knows."""
@@ -130,11 +135,26 @@ class BlobKeeper:
         """Raises StorageFull when all that is here and coming is too much with so many bytes of this one."""
         others = sum(bytes_ for other, bytes_ in self._coming.items() if other != name)
         if self.index.blob_bytes() + others + size > self._bytes_max:
+            self._note_full(size)
             raise StorageFull(
                 f"blobs take up to {self._bytes_max} bytes here, and that is used",
                 hint="raise blobs.bytes_max, or wait until retention lets go of some",
             )
         self._coming[name] = size
+        self._note_room()
+
+    def _note_full(self, size: int) -> None:
+        if not self._refused_bytes:
+            self._runtime.tell_now(BlobsFull(size, self._bytes_max))
+        self._refused_bytes = size
+
+    def _note_room(self) -> None:
+        """What was refused may fit by now: somebody was let go of, or never came."""
+        if self._refused_bytes:
+            taken = self.index.blob_bytes() + sum(self._coming.values())
+            if taken + self._refused_bytes <= self._bytes_max:
+                self._refused_bytes = 0
+                self._runtime.tell_now(BlobsFit())
 
     async def keep(self, draft: Draft, sha256: BlobId, size: int) -> BlobKept:
         """Make a draft that was hashed durable under its name, then known."""

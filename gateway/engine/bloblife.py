@@ -22,6 +22,17 @@ class BlobLost(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
     why: str
 
 
+class BlobsFull(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
+    """A blob was refused because those that are here take all that they may."""
+
+    refused_bytes: int
+    bytes_max: int
+
+
+class BlobsFit(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
+    """There is room again for what was refused."""
+
+
 class BlobKept(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
     """The blob is here, and stays for a while even if nobody names it."""
 

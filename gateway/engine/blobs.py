@@ -5,7 +5,7 @@ its name. The wait burns no delivery and ends at the event's expiry. Nobody's sa
 content: whoever wrote the file has hashed it.
 """
 
-from gateway.engine.bloblife import BlobDropped, BlobKept, BlobLost, KeepBlob
+from gateway.engine.bloblife import BlobDropped, BlobKept, BlobLost, BlobsFit, BlobsFull, KeepBlob
 from gateway.engine.inputs import Reply, Send
 from gateway.engine.limits import BLOBS_DROPPED_MAX
 from gateway.engine.tick import Tick
@@ -13,6 +13,8 @@ from gateway.engine.turns import Turns
 from outbox.blobref import blob_id, check_ref
 from outbox.errors import InvalidEvent, NotFound
 from outbox.records import Blob
+
+BLOBS_FULL = "blobs_full"
 
 
 def check_named(tick: Tick, request: Send | Reply) -> None:
@@ -49,6 +51,15 @@ def lose(tick: Tick, turns: Turns, item: BlobLost) -> None:
     """A blob will not come: the turns that wait for it have failed."""
     if tick.store.blob(item.sha256) is None:
         turns.blob_lost(tick, item.sha256, item.why)
+
+
+def note_room(tick: Tick, item: BlobsFull | BlobsFit) -> None:
+    """An operator hears that blobs are refused, or wait, until they are not."""
+    if isinstance(item, BlobsFull):
+        detail = f"{item.refused_bytes} bytes found no room; all may take {item.bytes_max}"
+        tick.open_incident(BLOBS_FULL, tick.identity.node, detail)
+    else:
+        tick.close_incident(BLOBS_FULL, tick.identity.node)
 
 
 def collect(tick: Tick) -> None:

@@ -25,7 +25,7 @@ from gateway.engine import (
     timers,
 )
 from gateway.engine.absences import Absences
-from gateway.engine.bloblife import BlobLost, KeepBlob
+from gateway.engine.bloblife import BlobLost, BlobsFit, BlobsFull, KeepBlob
 from gateway.engine.deadletters import Dismiss, Redrive
 from gateway.engine.doubts import EndDoubts
 from gateway.engine.effects import Answer, CaughtUp, Effect, Refused, agent_changed
@@ -207,6 +207,8 @@ class Engine:
                 self._hear_link(tick, item)
             case ClockMeasured():
                 self._peers.measured(item)
+            case BlobsFull() | BlobsFit():
+                blobs.note_room(tick, item)
             case BlobLost():
                 blobs.lose(tick, self._turns, item)
             case ViewChanged():

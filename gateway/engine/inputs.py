@@ -5,7 +5,7 @@
 
 import msgspec
 
-from gateway.engine.bloblife import BlobLost, KeepBlob
+from gateway.engine.bloblife import BlobLost, BlobsFit, BlobsFull, KeepBlob
 from gateway.engine.deadletters import Dismiss, Redrive
 from gateway.engine.doubts import EndDoubts
 from gateway.engine.knocks import Exchange, Invite, Renew, RevokeInvite, Upgrade
@@ -254,6 +254,8 @@ Input = (
     | Prune
     | KeepBlob
     | BlobLost
+    | BlobsFull
+    | BlobsFit
     | PageRead
     | FloorRead
     | RelayCaught

@@ -6,7 +6,15 @@ import msgspec
 import pytest
 
 from gateway.engine.awaited import WRONG_SIZE
-from gateway.engine.bloblife import BlobDropped, BlobKept, BlobLost, BlobsMissing, KeepBlob
+from gateway.engine.bloblife import (
+    BlobDropped,
+    BlobKept,
+    BlobLost,
+    BlobsFit,
+    BlobsFull,
+    BlobsMissing,
+    KeepBlob,
+)
 from gateway.engine.effects import Handed, Refused, Sent
 from gateway.engine.inputs import LinkDown, LinkUp, Prune, StreamHead
 from gateway.engine.limits import BLOB_GRACE_MS
@@ -281,3 +289,14 @@ def test_a_reply_with_a_blob_is_kept_until_it_expires(world: Any) -> None:
     prune(world, "b")
     assert world.store("b").floor() is not None
     assert world.store("b").blob(SHA) is None
+
+
+def test_an_operator_hears_of_it_while_blobs_find_no_room(world: Any) -> None:
+    for _ in range(2):
+        world.tick("a", BlobsFull(7, 5))
+        world.tick("a", BlobsFull(9, 5))
+        assert world.incidents("a") == [("blobs_full", "a")]
+        world.tick("a", BlobsFit())
+        assert world.incidents("a") == []
+    world.tick("a", BlobsFit())
+    assert world.incidents("a") == []

@@ -5,7 +5,7 @@ from typing import get_args
 import msgspec
 import pytest
 
-from gateway.engine.bloblife import BlobLost, KeepBlob
+from gateway.engine.bloblife import BlobLost, BlobsFit, BlobsFull, KeepBlob
 from gateway.engine.deadletters import Dismiss, Redrive
 from gateway.engine.doubts import EndDoubts
 from gateway.engine.inputs import (
@@ -75,6 +75,8 @@ SAMPLES = [
     Prune(15, force=True),
     KeepBlob(16, "ab" * 32, 5, written=True),
     BlobLost("ab" * 32, "blob_gone"),
+    BlobsFull(7, 5),
+    BlobsFit(),
     FloorRead("x", PAGE.checkpoint),
     Redrive(req=9, event_id=EVENT, expires_in_ms=5),
     Dismiss(req=9, event_ids=(EVENT,), before_ms=5),
@@ -115,6 +117,8 @@ def test_what_somebody_waits_for_has_a_number() -> None:
     assert others == {
         Unsubscribe,
         BlobLost,
+        BlobsFull,
+        BlobsFit,
         PageRead,
         FloorRead,
         RelayCaught,

@@ -10,6 +10,7 @@ import pytest
 
 from gateway.blobs.errors import BlobWrong
 from gateway.cli.exits import Exit
+from gateway.engine.inputs import Prune
 from gateway.errors import Denied
 from outbox.blobref import OCTETS, BlobId, BlobRef
 from outbox.errors import NotFound
@@ -138,7 +139,27 @@ async def test_beyond_the_quota_nothing_is_kept(node: "LocalNode") -> None:
         assert (answer.status_code, answer.json()["code"]) == (507, "storage_full")
         assert answer.json()["hint"].startswith("raise blobs.bytes_max")
     assert list(node.home.blobs.iterdir()) == []
+    assert await _full(node, 1)
     assert (await put(node, b"small", f"/v1/blobs/{sha256(b'small').hexdigest()}")).status_code == 201
+
+
+async def test_there_is_room_again_for_what_was_refused(node: "LocalNode") -> None:
+    node.blobs._bytes_max = len(CONTENT) - 1
+    await put(node)
+    await put(node)
+    assert await _full(node, 1), "told once"
+    assert (await put(node, b"small", f"/v1/blobs/{sha256(b'small').hexdigest()}")).status_code == 201
+    assert await _full(node, 1), "something smaller is no reason"
+    node.blobs._bytes_max = len(CONTENT) + 5
+    node.blobs.drop(BlobId("0" * 64))
+    assert await _full(node, 0)
+    assert (await put(node)).status_code == 201
+
+
+async def _full(node: "LocalNode", count: int) -> bool:
+    """Whether there are so many open incidents, after whatever was told is written."""
+    await node.runtime.ask(Prune(node.runtime.req(), force=False))
+    return [row.kind for row in node.reader.incidents(open_only=True)].count("blobs_full") == count
 
 
 async def _post(node: "LocalNode") -> Any:
