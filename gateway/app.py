@@ -87,6 +87,8 @@ class Gateway:
         self._mark = EpochMark(home.epoch_mark)
         ledger = Database.open_read_only(home.journal)
         self._stack.callback(ledger.close)
+        # Answers challenges and lists; whatever changes the ledger is asked of the writer's own gatekeeper,
+        # where each address has a bucket of its own.
         gate = opening.gate(clock, self._identity, self._key, SqliteLedger(ledger))
         self._gatekeeper = Gatekeeper(gate)
         self._tokens = TokenTable(self._reader, admin_hash(home, clock))

@@ -78,9 +78,14 @@ class WriterAside:
 
         Raises as ``Writer``, and EngineLost.
         """
-        self._socket, theirs = socket.socketpair()
-        with theirs:
-            self._process = _start(theirs, lock)
+        try:
+            self._socket, theirs = socket.socketpair()
+            with theirs:
+                self._process = _start(theirs, lock)
+        except OSError as error:
+            raise EngineLost(
+                f"the process that writes the journal cannot be started: {error.strerror}", hint=_HINT
+            ) from None
         self._line: Line | None = None
         try:
             self._open(opening)

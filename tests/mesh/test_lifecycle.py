@@ -1,6 +1,7 @@
 """Making, starting and stopping nodes when something comes between: kills, second starts, signals."""
 
 import asyncio
+import contextlib
 import os
 import signal
 import subprocess
@@ -134,9 +135,24 @@ async def test_nodes_show_how_far_another_outbox_goes(pair: tuple[Node, Node]) -
     await until(known, 20, "the head of mbp is shown")
 
 
+def ways_to(path: Path, pid: int) -> set[int]:
+    """How a process has opened a file: O_RDONLY, O_RDWR."""
+    ways = set()
+    for link in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+            if link.readlink() == path:
+                facts = dict(
+                    line.split(":\t", 1)
+                    for line in Path(f"/proc/{pid}/fdinfo/{link.name}").read_text().splitlines()
+                    if ":\t" in line
+                )
+                ways.add(int(facts["flags"], 8) & os.O_ACCMODE)
+    return ways
+
+
 @pytest.mark.parametrize("engine_host", ["process"])
 async def test_a_gateway_ends_when_the_process_of_its_journal_is_killed(pair: tuple[Node, Node]) -> None:
-    """It says why; started again it has all that it had answered."""
+    """It says why; started again it has all that it had answered. It only ever reads the journal itself."""
     if sys.platform != "linux":
         pytest.skip("only Linux tells who the children of a process are")
     vps, mbp = pair
@@ -145,6 +161,8 @@ async def test_a_gateway_ends_when_the_process_of_its_journal_is_killed(pair: tu
         sent = (await gateway.agent("ada").send("bob", "kept")).event_id
     assert vps.process is not None
     (writer,) = children(vps.process.pid)
+    assert ways_to(vps.home.journal, vps.process.pid) == {os.O_RDONLY}
+    assert os.O_RDWR in ways_to(vps.home.journal, writer)
     os.kill(writer, signal.SIGKILL)
     await vps.dead()
     what, why, to_do = vps.tail().splitlines()[-3:]

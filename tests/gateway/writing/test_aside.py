@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -203,3 +204,15 @@ def test_secrets_of_a_start_are_not_shown(home: Home) -> None:
     asked = opening(home)
     assert repr(asked.boot.ticket_seed) not in repr(asked)
     assert Opening.told(asked.tell()) == asked
+
+
+def test_a_process_that_cannot_be_started_is_said_so(home: Home) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with HomeLock(home.lock) as lock:
+        asked = opening(home)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (lock.fileno() + 1, hard))
+        try:
+            with pytest.raises(EngineLost, match="cannot be started: Too many open files"):
+                WriterAside(asked, lock)
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
