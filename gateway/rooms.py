@@ -135,7 +135,7 @@ class Rooms:
             owner_epoch=agent.owner_epoch,
             status="active" if agent.active else "removed",
             handover=self._index.proof(agent.name) if agent.owner_epoch > 1 else "",
-            fallback=agent.fallback if agent.active else (),
+            fallback=agent.fallback,  # who stood in for a removed one may have spoken before it went
             grace_ms=agent.grace_ms if agent.active else 0,
             groups=agent.groups if agent.active else (),
         )

@@ -25,7 +25,7 @@ def unsaid(view: View, node: NodeId, agents: Iterable[LocalAgent]) -> Iterator[A
             yield agent_changed(0, row, active=True)
     for name, known in view.agents.items():
         if known.node == node and known.status == "active" and name not in here:
-            yield AgentChanged(0, name, known.owner_epoch, active=False)
+            yield AgentChanged(0, name, known.owner_epoch, active=False, fallback=known.fallback)
 
 
 def _record(row: LocalAgent, node: NodeId) -> OwnerView:
