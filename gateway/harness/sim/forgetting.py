@@ -32,7 +32,9 @@ def forgotten(mesh: SimMesh, name: NodeId, outbox: OutboxRead) -> Iterator[Findi
         if again is not None and again.delivery_count and before.delivery_count:
             yield Finding(Promise.ENGAGED_ONCE, f"{name} forgot its turn of {key[1]} and engaged it again")
     for incident in disk.incidents(open_only=False):
-        if incident.kind == HISTORY_MISSED and not _taken_for_dead(mesh, name, incident.subject):
+        if incident.kind != HISTORY_MISSED or _had_read(mesh, name, incident):
+            continue
+        if not _taken_for_dead(mesh, name, incident.subject):
             what = f"{incident.subject} forgot what {name} had not read: {incident.detail}"
             yield Finding(Promise.CURSORS_ARE_HONEST, what)
 
@@ -79,6 +81,13 @@ def skipped(reader: Disk, writer: Disk) -> bool:
     return told or writer.incident(DEAD_READER, reader.identity().node) is not None
 
 
+def _had_read(mesh: SimMesh, reader: NodeId, incident: Incident) -> bool:
+    """Whether it went back from beyond the floor: it had said that it had read what lies below."""
+    epoch, _, seq = incident.detail.rpartition(" ")[2].partition("/")
+    places = [past.cursor(NodeId(incident.subject)) for past in mesh.homes[reader].lost]
+    return any((place.epoch, place.seq) >= (epoch, int(seq)) for place in places if place is not None)
+
+
 def _taken_for_dead(mesh: SimMesh, reader: NodeId, writer: str) -> bool:
     home = mesh.homes.get(NodeId(writer))
-    return home is None or home.disk.incident(DEAD_READER, reader) is not None
+    return home is None or any(past.incident(DEAD_READER, reader) is not None for past in home.histories())

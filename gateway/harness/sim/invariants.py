@@ -134,13 +134,15 @@ def _compared(mesh: SimMesh, name: NodeId, disk: Disk, row: Delivery) -> Iterato
     assert row.node is not None
     there = mesh.homes[row.node].disk
     turns = there.ever_turns(name, row.event_id)
-    if not turns and mesh.memories.lost_turns(row.node, name, row):
+    lost = mesh.memories.lost_turns(row.node, name, row)
+    if not turns and lost:
         return  # it went back to before it took it, and its sender needs nothing more of it
     needless = row.state is DeliveryState.DEAD_LETTER or row.processed_at_ms is None
     unheard = needless and (skipped(disk, there) or _left_behind(there, row))
     twice = row.node in mesh.twins.of or mesh.memories.dealt_again(row.node, row.event_id)
-    never_dealt = mesh.memories.forgot(row.node) and bool(turns) and not turns[0].delivery_count
-    unheard = unheard or twice or never_dealt  # it expired while an answer was waited for
+    ended = any(turn.state is TurnState.DONE for turn in lost)
+    expired = any(turn.error == "expired" or not turn.delivery_count for turn in turns)
+    unheard = unheard or twice or (ended and expired)  # while an answer was waited for, after it went back
     yield from _agreement(name, row, combined(turns) if turns else None, unheard=unheard)
 
 
@@ -220,6 +222,9 @@ def _turn(mesh: SimMesh, name: NodeId, row: Received) -> Iterator[Finding]:
     one_time = {Fault.SKEW, Fault.JUMP, Fault.CLOCK_STOP}.isdisjoint(mesh.plan.faults)
     if one_time and row.engaged_at_ms is not None and row.engaged_at_ms >= row.expires_at_ms + within_ms:
         yield Finding(Promise.ENGAGED_ONCE, f"{name} engaged {row.event_id} after it had expired")
+    if row.error == "superseded" and row.share is not Share.SOLE:
+        what = f"{name} lost {row.event_id}, which is for several, since another node was asked"
+        yield Finding(Promise.EVERY_SEND_ENDS, what)
     if row.source not in mesh.homes:
         if row.delivery_count:
             yield Finding(Promise.LIARS_ARE_REFUSED, f"{name} engaged {row.event_id} of {row.source}")

@@ -11,9 +11,10 @@ from gateway.engine.recall import DUPLICATE_ENGAGEMENT, POSSIBLE_DUPLICATE
 from gateway.harness.sim.chronicle import Chronicle
 from gateway.harness.sim.disk import Disk
 from gateway.harness.sim.gateway import SimHome
+from outbox.delivery import settled
 from outbox.envelope import Ack, decode_event, decode_payload
 from outbox.ids import EventId, NodeId, epoch_ordinal
-from outbox.kinds import Kind, Outcome
+from outbox.kinds import RULES, Kind, Outcome
 from outbox.records import Delivery, Received, TurnState
 
 _REPORTS = (POSSIBLE_DUPLICATE, DUPLICATE_ENGAGEMENT)
@@ -77,6 +78,8 @@ class Memories:
         ended = sent is not None and (sent.processed_at_ms is not None or sent.replied_at_ms is not None)
         told = self._knows(node)
         accepted = sent is not None and self._said_before(node, sent) and self._could_say(node, source)
+        if sent is not None and not told and not RULES[Kind(sent.kind)].processed:
+            accepted = False  # of a reply that was dealt before its node knew there is no ACK to ask about
         self.again.append(Again(node, source, event, told, accepted))
         wrong = ended and told and not resumed and source != node and self._could_say(node, source)
         return f"{node} dealt {event} again, although {source} knows its end" if wrong else ""
@@ -97,7 +100,8 @@ class Memories:
 
     def lost_turns(self, node: str, source: NodeId, row: Delivery) -> list[Received]:
         """What a node has forgotten of an event that its sender knows to have ended there."""
-        if row.processed_at_ms is None and row.replied_at_ms is None and row.dead_at_ms is None:
+        told = row.processed_at_ms is not None or row.replied_at_ms is not None or row.dead_at_ms is not None
+        if not told and not settled(Kind(row.kind), row.state):
             return []
         return [turn for past in self._homes[node].lost for turn in past.ever_turns(source, row.event_id)]
 
@@ -121,12 +125,13 @@ class Memories:
         """Whether a node has refused an event: its sender may have gone back since, and hear it now."""
         if not self.forgot(source):
             return False
-        for past in self._homes[node].histories():
-            for entry in past.events_about(event):
-                said = decode_event(entry.body)
-                if said.kind == Kind.ACK and decode_payload(said, Ack).outcome is Outcome.REFUSED:
-                    return True
-        return False
+        said = (
+            decode_event(entry.body)
+            for past in self._homes[node].histories()
+            for _, entry in past.whole_outbox()
+        )
+        acks = (decode_payload(each, Ack) for each in said if (each.kind, each.corr_id) == (Kind.ACK, event))
+        return any(ack.outcome is Outcome.REFUSED for ack in acks)
 
     def _known_there(self, node: str, source: NodeId, event: EventId) -> Delivery | None:
         home = self._homes.get(source)

@@ -162,7 +162,7 @@ class SimMesh:
             return  # of what is for several each node has attempts of its own
         read, writer = self.homes[node].disk.cursor(turn.source), self.homes[turn.source].disk
         if read is not None and read.epoch == writer.identity().epoch:
-            finding = engaged_elsewhere(writer, node, read.seq, turn.event_id)
+            finding = engaged_elsewhere(writer, node, (read.epoch, read.seq), turn.event_id)
             if finding is not None:
                 self.witness.find(finding.promise, finding.what)
 

@@ -8,7 +8,7 @@ from gateway.harness.sim.disk import Disk
 from gateway.harness.sim.findings import Finding, Promise
 from outbox.chain import Entry
 from outbox.envelope import Header, decode_event, decode_header
-from outbox.ids import AgentId, EventId, NodeId
+from outbox.ids import AgentId, Epoch, EventId, NodeId, Seq
 from outbox.kinds import RULES, Kind
 from outbox.readership import names
 from stateroom.limits import STALE_MS
@@ -55,9 +55,12 @@ class StandIns:
         return Finding(Promise.ENGAGED_ONCE, what)
 
 
-def engaged_elsewhere(writer: Disk, reader: NodeId, upto: int, event: EventId) -> Finding | None:
+def engaged_elsewhere(
+    writer: Disk, reader: NodeId, upto: tuple[Epoch, Seq], event: EventId
+) -> Finding | None:
     """At the first hand-over: whether ``reader`` had read by then that the event is for another node."""
-    read = [decode_header(entry.header) for entry in writer.events_about(event) if entry.seq <= upto]
+    places = writer.places_of(event)
+    read = [decode_header(entry.header) for epoch, entry in places if (epoch, entry.seq) <= upto]
     last = max(_attempts(read, event), key=lambda header: header.attempt, default=None)
     if last is None or names(last, reader):
         return None

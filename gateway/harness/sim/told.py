@@ -21,7 +21,9 @@ _ALL = 1_000_000
 def told(name: NodeId, disk: Disk) -> Iterator[Finding]:
     """Incidents of one node that are missing, or of a kind that nobody expects."""
     for row in disk.deliveries(tuple(DeliveryState), _ALL):
-        for kind, still_open in _owed(row):
+        one = [other for other in disk.obligations(row.event_id) if about(other) == about(row)]
+        replied = any(other.replied_at_ms is not None for other in one)  # by whichever node was asked
+        for kind, still_open in _owed(row, replied=replied):
             incident = disk.incident(kind, about(row))
             if incident is None or (still_open and incident.closed_at_ms is not None):
                 yield Finding(Promise.EVERY_SEND_ENDS, f"{name} does not tell {kind} of {about(row)}")
@@ -32,10 +34,10 @@ def told(name: NodeId, disk: Disk) -> Iterator[Finding]:
             yield Finding(Promise.EVERY_SEND_ENDS, what)
 
 
-def _owed(row: Delivery) -> Iterator[tuple[str, bool]]:
+def _owed(row: Delivery, *, replied: bool) -> Iterator[tuple[str, bool]]:
     """What a row must have told at rest, and whether it is open still."""
     if row.dead_at_ms is not None:
         if row.outcome is Outcome.OK or row.replied_at_ms is not None:
             yield ANSWERED_AFTER_DEAD, True
     elif row.state is DeliveryState.PROCESSED and row.outcome is Outcome.FAILED:
-        yield TURN_FAILED, row.replied_at_ms is None
+        yield TURN_FAILED, not replied

@@ -248,8 +248,8 @@ class Witness:
                 again = names(header, NodeId(reader)) and before.attempt == event.trace.attempt - 1
                 lost = again if sent_on else event.to_agent_id is not None or names(header, NodeId(reader))
                 read = self._memories.ever_read(reader, NodeId(node))
-                refused = self._memories.refused(reader, NodeId(node), event.event_id)
-                if lost and not refused and all(place < (epoch, entry.seq) for place in read):
+                unread = lost and all(place < (epoch, entry.seq) for place in read)
+                if unread and not self._memories.refused(reader, NodeId(node), event.event_id):
                     burnt = f"{node} burnt attempt {before.attempt} of {event.event_id}"
                     self.find(Promise.EVERY_SEND_ENDS, f"{burnt}, which {reader} had not read")
 
