@@ -20,13 +20,26 @@ class Mutation(NamedTuple):
     old: str
     new: str
     seeds: int
-    """It must be seen within so many worlds, from seed 0."""
+    """It must be seen within so many worlds."""
     runs: int = 0
     """It must also be seen within so many runs on real processes, from seed 1."""
     run_faults: str = "crash"
     """Classes of these runs."""
     faults: str = ""
     """Classes that are on, where the seed's would not show it."""
+    first: int = 0
+    """The first seed."""
+    nodes: int = 0
+    minutes: int = 0
+    messages: int = 0
+    """Of each world; 0: as the seed says."""
+
+    def options(self) -> tuple[str, ...]:
+        """Of the command, beside the seeds."""
+        numbers = {"nodes": self.nodes, "minutes": self.minutes, "messages": self.messages}
+        named = [(f"--{name}", str(number)) for name, number in numbers.items() if number]
+        options = (("--from", str(self.first)), *named, ("--faults", self.faults))
+        return tuple(word for option in options if option[1] for word in option)
 
 
 def read_mutation(path: Path) -> Mutation:
@@ -48,10 +61,9 @@ def plant(mutation: Mutation, folder: Path) -> None:
     target.write_text(text.replace(mutation.old, mutation.new))
 
 
-def first_failing_seed(folder: Path, seeds: int, faults: str = "") -> int | None:
+def first_failing_seed(folder: Path, seeds: int, options: tuple[str, ...] = ("--from", "0")) -> int | None:
     """The first world in which the copy breaks a promise."""
-    classes = ("--faults", faults) if faults else ()
-    found = _harness(folder, "sim", "--seeds", str(seeds), "--from", "0", "--stop", *classes)
+    found = _harness(folder, "sim", "--seeds", str(seeds), "--stop", *options)
     failed = found["failed"]
     return failed[0] if failed else None
 

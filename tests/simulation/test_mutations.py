@@ -50,7 +50,7 @@ def test_every_mutation_still_fits_the_code(path: Path) -> None:
 def test_the_simulation_sees_it(path: Path, tmp_path: Path) -> None:
     mutation = read_mutation(path)
     plant(mutation, tmp_path)
-    assert first_failing_seed(tmp_path, mutation.seeds, mutation.faults) is not None
+    assert first_failing_seed(tmp_path, mutation.seeds, mutation.options()) is not None
 
 
 @pytest.mark.long
@@ -58,12 +58,11 @@ def test_the_simulation_sees_it(path: Path, tmp_path: Path) -> None:
 def test_without_a_bug_the_same_worlds_are_clean(tmp_path: Path) -> None:
     """Otherwise "seen" would mean nothing."""
     copy(tmp_path)
-    worlds: dict[str, int] = {}
+    worlds: dict[tuple[str, ...], int] = {}
     for mutation in map(read_mutation, MUTATIONS):
-        worlds[mutation.faults] = max(worlds.get(mutation.faults, 0), mutation.seeds)
-    assert {faults: first_failing_seed(tmp_path, seeds, faults) for faults, seeds in worlds.items()} == (
-        dict.fromkeys(worlds)
-    )
+        worlds[mutation.options()] = max(worlds.get(mutation.options(), 0), mutation.seeds)
+    found = {options: first_failing_seed(tmp_path, seeds, options) for options, seeds in worlds.items()}
+    assert found == dict.fromkeys(worlds)
 
 
 def test_without_a_bug_the_first_worlds_are_clean(tmp_path: Path) -> None:
