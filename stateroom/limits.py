@@ -11,6 +11,9 @@ FORK_CHARS_MAX = 64 * 1024
 FORKS_PER_NODE_MAX = 16
 """Forked epochs of one node that the room tells of: whoever forks more is no more of a liar by that."""
 
+RECORDS_REMEMBERED = 64
+"""Records in both forms: whoever signs one reads it again when it is put into the room. 4 MiB at most."""
+
 HANDOVERS_MAX = 8
 """Changes of owner that one agent record may prove, one inside the next; a seed's word needs no proof."""
 

@@ -19,6 +19,7 @@ no duplicate members, no ``1.0`` for ``1``, and one statement has one text. Reco
 
 import hashlib
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Annotated
 
 import msgspec
@@ -39,7 +40,7 @@ from stateroom.bodies import (
     check_key,
 )
 from stateroom.errors import InvalidRecord
-from stateroom.limits import FORK_CHARS_MAX, RECORD_CHARS_MAX
+from stateroom.limits import FORK_CHARS_MAX, RECORD_CHARS_MAX, RECORDS_REMEMBERED
 
 Sign = Callable[[bytes], bytes]
 """Ed25519: message to 64 bytes of signature, by the key of this node."""
@@ -109,6 +110,7 @@ def sign_record(
     return text
 
 
+@lru_cache(RECORDS_REMEMBERED)
 def parse_record(text: str) -> Record:
     """Read a record, strictly, without judging its signature. Raises InvalidRecord."""
     if len(text) > FORK_CHARS_MAX:
