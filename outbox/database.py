@@ -100,6 +100,12 @@ class Database:
         return cls._connect(path, "ro", _READER)
 
     @classmethod
+    def open_to_look(cls, path: Path) -> Self:
+        """Open for reading what a process may have left that was killed while it made the file: SQLite rolls
+        that back first, for which a reader needs leave to write. Raises StorageFailed."""
+        return cls._connect(path, "rw", _READER)
+
+    @classmethod
     def _connect(cls, path: Path, mode: str, pragmas: Sequence[str]) -> Self:
         try:
             connection = sqlite3.connect(

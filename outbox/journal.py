@@ -68,7 +68,7 @@ class Journal(
         """
         if not path.exists():
             return False
-        database = Database.open_read_only(path)
+        database = Database.open_to_look(path)
         try:
             tables = database.rows("SELECT 1 FROM sqlite_master WHERE name = 'identity'")
             return bool(tables) and bool(database.rows("SELECT 1 FROM identity"))

@@ -315,3 +315,24 @@ def test_a_damaged_row_is_a_storage_failure(open_journal: Open, world: Any) -> N
     journal = open_journal()  # which remembers nothing that it wrote
     with pytest.raises(StorageFailed, match="damaged"):
         journal.delivery(world.event(1), NodeId("mbp"))
+
+
+KILLED_WHILE_MAKING = """
+import os, signal, sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("PRAGMA cache_size = 1")
+connection.execute("CREATE TABLE anything (x)")
+connection.execute("BEGIN")
+for _ in range(500):
+    connection.execute("INSERT INTO anything VALUES (randomblob(1000))")
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_journal_whose_making_was_killed_is_nobodys(tmp_path: Path) -> None:
+    """Before it has a write-ahead log: what was half written lies beside it, and has to be rolled back."""
+    path = tmp_path / "journal.db"
+    subprocess.run([sys.executable, "-c", KILLED_WHILE_MAKING, str(path)], timeout=60, check=False)
+    assert path.with_name("journal.db-journal").stat().st_size > 0
+    assert not Journal.made(path)
+    assert not path.with_name("journal.db-journal").exists()
