@@ -66,6 +66,17 @@ def _went_elsewhere(tick: Tick, turns: Turns, source: NodeId, header: Header) ->
     """A later attempt of what was accepted here is for another node: it is engaged there."""
     if header.attempt > 1 and header.kind in _DELIVERABLE:
         turns.supersede(tick, source, header.event_id)
+        if header.kind == Kind.REPLY:
+            _note_dealt_here(tick, source, header)
+
+
+def _note_dealt_here(tick: Tick, source: NodeId, header: Header) -> None:
+    """Of a message its sender hears who did it; a reply has no such answer, so who had it says so itself."""
+    rows = tick.store.turns_of(source, header.event_id)
+    dealt = [row for row in rows if row.delivery_count and row.share is Share.SOLE]
+    if dealt and not names(header, tick.identity.node):
+        detail = f"{dealt[0].to_agent} had it here before it went to another node as well"
+        tick.note_incident(recall.POSSIBLE_DUPLICATE, header.event_id, detail)
 
 
 def arrive(tick: Tick, residents: Residents, turns: Turns, arrived: Arrived) -> None:

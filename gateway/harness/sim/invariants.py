@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from gateway.engine.acks import combined
 from gateway.engine.deliveries import DUPLICATE
 from gateway.engine.letters import DEAD, NEVER_ACCEPTED, NOT_PROCESSED, about
+from gateway.engine.recall import POSSIBLE_DUPLICATE
 from gateway.harness.sim.blobjudge import judge_blobs
 from gateway.harness.sim.disk import Disk
 from gateway.harness.sim.findings import Finding, Promise
@@ -302,13 +303,19 @@ def _engaged_once(mesh: SimMesh) -> Iterator[Finding]:
         for agent in mesh.residents(name):
             for row in home.disk.inbox(agent.name, done=True, limit=_ALL):
                 key = (row.source, row.event_id)
-                if row.share is not Share.SOLE or not RULES[Kind(row.kind)].processed:
-                    continue  # for the agents of several nodes, or a reply: nobody says what became of it
-                if row.delivery_count and (other := engaged.setdefault(key, name)) != name:
-                    known = mesh.homes[row.source].disk.incident(DUPLICATE, row.event_id)
-                    if known is None:
-                        what = f"{row.event_id} was engaged at {other} and {name}, and nobody says so"
-                        yield Finding(Promise.ENGAGED_ONCE, what)
+                if row.share is not Share.SOLE or not row.delivery_count:
+                    continue  # for the agents of several nodes, or withdrawn in time
+                other = engaged.setdefault(key, name)
+                if other != name and not _is_told(mesh, row, other, name):
+                    what = f"{row.event_id} was engaged at {other} and {name}, and nobody says so"
+                    yield Finding(Promise.ENGAGED_ONCE, what)
+
+
+def _is_told(mesh: SimMesh, row: Received, *nodes: NodeId) -> bool:
+    """Of a message its sender tells; of a reply who had it and reads that it went elsewhere as well."""
+    if RULES[Kind(row.kind)].processed:
+        return mesh.homes[row.source].disk.incident(DUPLICATE, row.event_id) is not None
+    return any(mesh.homes[node].disk.incident(POSSIBLE_DUPLICATE, row.event_id) for node in nodes)
 
 
 def _lies(name: NodeId, disk: Disk, liars: Sequence[Liar]) -> Iterator[Finding]:

@@ -253,3 +253,24 @@ def test_a_list_that_names_one_agent_is_sent_on_and_withdrawn_as_if_it_were_its_
     assert states(guarded, event) == {"b": "superseded", "c": "emitted"}
     guarded.pull("b", "a")
     assert guarded.acks("b", event) == ["accepted", "refused: superseded"]
+
+
+@pytest.mark.parametrize("dealt", [True, False])
+def test_a_reply_that_two_nodes_may_have_dealt_is_reported_by_the_first(guarded: Any, dealt: bool) -> None:
+    """``bob`` has asked from ``b``; the answer comes there, and later goes to ``c`` as well."""
+    question = guarded.sent("b", "bob", "ann")
+    guarded.pull("a", "b")
+    (asked,) = guarded.listen("a", "ann")
+    answer = guarded.reply("a", "ann", question, lease_id=asked.lease_id).event_id
+    guarded.pull("b", "a")
+    if dealt:
+        hands = [turn for turn in guarded.listen("b", "bob", credit=5) if turn.event_id == answer]
+        assert len(hands) == 1
+    go(guarded, "b")
+    guarded.advance(GRACE_MS)
+    while states(guarded, answer) != {"b": "superseded", "c": "emitted"}:
+        guarded.wake("a")
+    guarded.pull("b", "a")
+    assert guarded.incidents("b") == []
+    kinds = [row.kind for row in guarded.store("b").incidents(open_only=False)]
+    assert ("possible_duplicate" in kinds) is dealt
