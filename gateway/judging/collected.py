@@ -4,7 +4,7 @@ A sender may have read an answer that its writer forgot afterwards; the report c
 dealt once more is told by the node that forgot it, in its journal alone.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from msgspec.structs import replace
 
@@ -47,18 +47,25 @@ def _answers(facts: NodeFacts) -> dict[EventId, set[str]]:
 def _without(facts: NodeFacts, answers: _Answers) -> NodeFacts:
     deliveries = {debt: _shown(row, answers) for debt, row in facts.deliveries.items()}
     own = {row.event_id for row in deliveries.values()}
-    incidents = tuple(
-        one for one in facts.incidents if one.kind != DUPLICATE_ENGAGEMENT or one.subject in own
-    )
-    return replace(facts, deliveries=deliveries, incidents=(*incidents, *_failed(facts, answers)))
+    failed = {row.event_id: _has_failed(row, answers) for row in deliveries.values() if row.node in answers}
+    incidents = [
+        one
+        for one in facts.incidents
+        if (one.kind != DUPLICATE_ENGAGEMENT or one.subject in own)
+        and (one.kind != TURN_FAILED or failed.get(EventId(one.subject), True))
+    ]
+    told = {one.subject for one in incidents if one.kind == TURN_FAILED}
+    untold = [
+        Incident(kind=TURN_FAILED, subject=event, opened_at_ms=0)
+        for event, has_failed in failed.items()
+        if has_failed and event not in told
+    ]
+    return replace(facts, deliveries=deliveries, incidents=(*incidents, *untold))
 
 
-def _failed(facts: NodeFacts, answers: _Answers) -> Iterator[Incident]:
-    """Ends that stand in an outbox, where the sender read another history on and has the reply."""
-    for row in facts.deliveries.values():
-        said = answers.get(row.node, {}).get(row.event_id, ()) if row.node is not None else ()
-        if row.outcome is None and _FAILED in said:
-            yield Incident(kind=TURN_FAILED, subject=row.event_id, opened_at_ms=row.created_at_ms)
+def _has_failed(row: Delivery, answers: _Answers) -> bool:
+    """By the end that stands in the outbox: the sender may have read another one before it was forgotten."""
+    return row.node is not None and _FAILED in answers[row.node].get(row.event_id, ())
 
 
 def _shown(row: Delivery, answers: _Answers) -> Delivery:

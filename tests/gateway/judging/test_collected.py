@@ -46,6 +46,18 @@ def test_an_end_that_its_sender_did_not_read_is_in_the_outbox_all_the_same():
     assert as_collected(now, gave_up())[VPS].incidents == now[VPS].incidents
 
 
+def test_the_end_that_stands_in_the_outbox_counts_and_not_the_one_that_was_read():
+    told = opened((TURN_FAILED, ASKED))
+    now = {**present(), LAB: mesh()[LAB]}
+    now[VPS] = replace(now[VPS], incidents=told)
+    assert as_collected(now, gave_up())[VPS].incidents == (), "it is done by now"
+    failed = replace(now[LAB].outbox[-1], outcome=Outcome.FAILED)
+    now[LAB] = replace(now[LAB], outbox=(*now[LAB].outbox[:-1], failed))
+    assert as_collected(now, gave_up())[VPS].incidents == told
+    now[VPS] = replace(now[VPS], incidents=())
+    assert [one.subject for one in as_collected(now, gave_up())[VPS].incidents] == [ASKED]
+
+
 def test_other_nodes_and_the_dead_are_as_they_were():
     now = present()
     assert state(as_collected(now, gave_up()), FAILING, MBP) == (DeliveryState.PROCESSED, False)
