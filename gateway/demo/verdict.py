@@ -14,7 +14,7 @@ from gateway.judging.facts import Mesh, NodeFacts
 from gateway.judging.faults import Fault, FaultKind
 from gateway.judging.invariants import check_all, check_survival
 from gateway.judging.percentiles import Percentiles, percentiles
-from gateway.judging.story import Found, Story, fate, obligations, open_incidents, tell
+from gateway.judging.story import Found, Story, fate, obligations, open_incidents, subject_of, tell
 from gateway.judging.witness import Account
 from outbox.delivery import settled
 from outbox.errors import UnknownRecipient
@@ -103,9 +103,9 @@ def _lost(mesh: Mesh) -> Iterator[Fault]:
     for facts in mesh.values():
         explained = {incident.subject for incident in facts.incidents if incident.closed_at_ms is None}
         for row in facts.deliveries.values():
-            if not settled(Kind(row.kind), row.state) and row.event_id not in explained:
+            if not settled(Kind(row.kind), row.state) and subject_of(row) not in explained:
                 detail = f"{row.from_agent} to {row.to_agent} at {row.node}: {row.state}, nothing says why"
-                yield Fault(FaultKind.LOST, row.event_id, detail)
+                yield Fault(FaultKind.LOST, subject_of(row), detail)
 
 
 def _misjudged(

@@ -56,9 +56,13 @@ def obligations(mesh: Mesh) -> dict[str, list[Delivery]]:
     found: dict[str, list[Delivery]] = {}
     for facts in mesh.values():
         for row in facts.deliveries.values():
-            subject = f"{row.event_id}@{row.node}" if is_for_several(row) else row.event_id
-            found.setdefault(subject, []).append(row)
+            found.setdefault(subject_of(row), []).append(row)
     return found
+
+
+def subject_of(row: Delivery) -> str:
+    """What incidents of this row are about."""
+    return f"{row.event_id}@{row.node}" if is_for_several(row) else row.event_id
 
 
 def _said(mesh: Mesh, subjects: Container[str]) -> Iterator[tuple[str, Said]]:

@@ -144,6 +144,8 @@ class _Story:
             if name is IncidentClass.UNKNOWN_KIND:
                 (step,) = self._plan.steps
                 subjects = _joined(pc.unique(self._node(Who.SENDER)), f"/{step.kind}")
+            elif self._plan.at is not None:
+                subjects = pc.binary_join_element_wise(self._id(0), self._node(self._plan.at), "@")
             else:
                 subjects = self._id(0)
             yield _told(name, subjects)
@@ -163,6 +165,7 @@ class _Story:
     def _is_heard(self, step: Step) -> bool:
         """Whether anybody was asked there: an ACK from elsewhere says nothing."""
         asked = {root.to for root in self._plan.steps if root.kind in _ROOTS}
+        asked |= {Who.OTHER for root in self._plan.steps if root.to_group}
         return step.about != 0 or step.by in asked
 
     def _delays(self, shortest: int, longest: int) -> pa.Array:
@@ -173,6 +176,9 @@ class _Story:
 
     def _node(self, who: Who) -> pa.Array:
         return self._nodes.take(self._number(who))
+
+    def _group(self) -> pa.Array:
+        return pc.binary_join_element_wise(self._node(Who.RECEIVER), self._node(Who.OTHER), ",")
 
     def _id(self, place: int) -> pa.Array:
         """Ids of the events of one step; all attempts of the root are one event."""
@@ -201,7 +207,7 @@ class _Story:
             **self._names(place, step),
             "sourceNodeId": self._node(step.by),
             "kind": _same(step.kind, count),
-            "toNodes": self._node(step.to),
+            "toNodes": self._group() if step.to_group else self._node(step.to),
             "createdAt": _time(told),
             "digest": self._dice.below(count, 1 << 52),
             "bytes": pc.add(self._dice.below(count, 600), 300),
@@ -221,9 +227,10 @@ class _Story:
         if step.kind in _ROOTS:
             columns = {
                 "eventId": root, "rootId": root, "threadId": root, "sourceAgentId": asks,
-                "toAgentId": answers, "ownerNodeId": self._node(step.to),
                 "expiresAt": self._time_after(EXPIRES_MS, None),
             }  # fmt: skip
+            if not step.to_group:
+                columns |= {"toAgentId": answers, "ownerNodeId": self._node(step.to)}
             if self._plan.is_task:
                 names = pa.array(self._mesh.capabilities)
                 columns["capabilityId"] = names.take(self._roots["capability"].combine_chunks())

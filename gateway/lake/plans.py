@@ -42,6 +42,8 @@ class Step(NamedTuple):
     """Columns with one value."""
     offsets: tuple[tuple[str, int], ...] = ()
     """Columns with a time: milliseconds after the root was created."""
+    to_group: bool = False
+    """It goes to an agent of the receiver and to one of the third node, and names neither."""
 
 
 class Plan(NamedTuple):
@@ -53,6 +55,8 @@ class Plan(NamedTuple):
     steps: tuple[Step, ...]
     incidents: tuple[IncidentClass, ...] = ()
     is_task: bool = False
+    at: Who | None = None
+    """Of a message to a group: the node that the incidents are about."""
 
 
 def _root(kind: str = Kind.MESSAGE, attempt: int = 1, to: Who = Who.RECEIVER, **fields: str | int) -> Step:
@@ -72,6 +76,10 @@ def _ack(
 ) -> Step:
     said = (("status", status), ("outcome", outcome), *fields.items())
     return Step(Kind.ACK, by, after_ms, about=about, to=to, fields=said)
+
+
+def _group() -> Step:
+    return _root()._replace(to_group=True)
 
 
 def _done(after_ms: tuple[int, int], outcome: Outcome = Outcome.OK, by: Who = Who.RECEIVER) -> Step:
@@ -99,6 +107,8 @@ LATER = (8 * MINUTE, 20 * MINUTE)
 
 _SENT = _root()
 _ACCEPTED = _ack(SOON)
+_HALF = (_group(), _ACCEPTED, _done(TURN))
+_OTHER_HALF = _ack(SOON, by=Who.OTHER)
 _TASK = _root(TaskKind.CREATE, version="^1", skillVersion="1.0.0")
 _TAKE_ON = _answer(TaskKind.ACCEPT, TURN, version="1.4.2", skillVersion="2.1.0")
 _ON_IT = (_TASK, _ACCEPTED, _TAKE_ON, _taken(2, HAVE_REPLY))
@@ -116,7 +126,7 @@ def _failed(error_class: str) -> tuple[Step, ...]:
 
 
 PLANS: tuple[Plan, ...] = (
-    Plan("processed", 3960, (_SENT, _ACCEPTED, _done(TURN))),
+    Plan("processed", 3880, (_SENT, _ACCEPTED, _done(TURN))),
     Plan("replied", 3600, (_SENT, _ACCEPTED, _done(TURN), _answer(Kind.REPLY, REPLY), _taken(3, HAVE_REPLY))),
     Plan(
         "retried",
@@ -151,6 +161,38 @@ PLANS: tuple[Plan, ...] = (
             _taken(6, _HAVE_END),
         ),
         is_task=True,
+    ),
+    Plan("group", 40, (*_HALF, _OTHER_HALF, _done(TURN, by=Who.OTHER))),
+    Plan("group with a black hole", 10, _HALF, (IncidentClass.NEVER_ACCEPTED,), at=Who.OTHER),
+    Plan(
+        "group with a silent agent",
+        10,
+        (*_HALF, _OTHER_HALF),
+        (IncidentClass.ACCEPTED_NOT_PROCESSED,),
+        at=Who.OTHER,
+    ),
+    Plan(
+        "group with a failed turn",
+        10,
+        (*_HALF, _OTHER_HALF, _done(TURN, Outcome.FAILED, by=Who.OTHER)),
+        (IncidentClass.TURN_FAILED,),
+        at=Who.OTHER,
+    ),
+    Plan(
+        "group given up at one",
+        10,
+        (
+            *_HALF,
+            Step(
+                Kind.DEAD_LETTER,
+                Who.SENDER,
+                (HOUR, 2 * HOUR),
+                to=Who.OTHER,
+                fields=(("reason", "expired"), ("attempts", 1)),
+            ),
+        ),
+        (IncidentClass.DEAD_LETTER,),
+        at=Who.OTHER,
     ),
     Plan("black hole", 40, (_SENT,), (IncidentClass.NEVER_ACCEPTED,)),
     Plan(

@@ -78,6 +78,15 @@ def test_an_open_delivery_without_an_incident_is_lost(state):
     assert verdict.counts.lost == 1
 
 
+def test_an_incident_of_one_node_of_several_explains_no_other():
+    facts = mesh()[VPS]
+    rows = {Debt(ASKED, node): delivery(ASKED, "*", node, DeliveryState.EMITTED) for node in (LAB, MBP)}
+    told = Incident(kind=IncidentClass.NEVER_ACCEPTED, subject=f"{ASKED}@{LAB}", opened_at_ms=START_MS)
+    group = replace(facts, deliveries={**facts.deliveries, **rows}, incidents=(*facts.incidents, told))
+    faults = judge(with_node(group)).faults
+    assert [fault.subject for fault in faults if fault.kind is FaultKind.LOST] == [f"{ASKED}@{MBP}"]
+
+
 def test_an_accepted_reply_owes_nothing_more():
     facts = mesh()[LAB]
     assert facts.deliveries[ANSWER, VPS].state is DeliveryState.ACCEPTED

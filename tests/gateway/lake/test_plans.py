@@ -7,6 +7,11 @@ def test_every_class_of_incident_is_planted():
     assert planted == set(IncidentClass) - set(STREAM_RULES) | {IncidentClass.UNKNOWN_KIND}
 
 
+def test_what_goes_wrong_in_a_group_goes_wrong_at_one_node():
+    for plan in PLANS:
+        assert (plan.at is not None) == (plan.steps[0].to_group and bool(plan.incidents)), plan.name
+
+
 def test_most_stories_are_good_ones_and_their_shares_are_of_ten_thousand():
     assert sum(plan.weight for plan in PLANS) == 10_000
     assert sum(plan.weight for plan in PLANS if not plan.incidents) > 9_000
