@@ -11,7 +11,7 @@ from gateway.engine.recall import DUPLICATE_ENGAGEMENT, POSSIBLE_DUPLICATE
 from gateway.harness.sim.chronicle import Chronicle
 from gateway.harness.sim.disk import Disk
 from gateway.harness.sim.gateway import SimHome
-from outbox.delivery import settled
+from outbox.delivery import is_for_several, settled
 from outbox.envelope import Ack, decode_event, decode_payload
 from outbox.ids import EventId, NodeId, epoch_ordinal
 from outbox.kinds import RULES, Kind, Outcome
@@ -75,7 +75,7 @@ class Memories:
             return ""
         self._chronicle.note(node, "again", f"{agent} {event}")
         sent = self._known_there(node, source, event)
-        ended = sent is not None and (sent.processed_at_ms is not None or sent.replied_at_ms is not None)
+        ended = sent is not None and _is_over(sent)
         told = self._knows(node)
         accepted = sent is not None and self._said_before(node, sent) and self._could_say(node, source)
         if sent is not None and not told and not RULES[Kind(sent.kind)].processed:
@@ -142,3 +142,9 @@ class Memories:
         home = self._homes[node]
         began = epoch_ordinal(home.disk.identity().epoch)
         return began > home.went_back_to
+
+
+def _is_over(sent: Delivery) -> bool:
+    """Whether a sender knows that all turns at a node have ended: a reply speaks for one agent."""
+    replied = sent.replied_at_ms is not None and not is_for_several(sent)
+    return replied or sent.processed_at_ms is not None
