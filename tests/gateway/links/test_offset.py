@@ -56,7 +56,7 @@ def test_two_steady_clocks_on_a_fast_line_have_no_news(
     """An idle gateway is not woken by each answer to a ping: what whole milliseconds cut off is no news."""
     offset, news = Offset(B), 0
     for number, (trip_ms, there, begins) in enumerate(trips):
-        at_ms = number * 10_000 + begins
+        at_ms = 10**9 + number * 10_000 + begins  # `int` cuts off towards zero: no clock is there
         answered_ms = int(at_ms + trip_ms * there + ahead_ms + apart)
         done_ms = int(at_ms + trip_ms)
         news += offset.measure(Pong(int(at_ms), answered_ms), done_ms, done_ms) is not None
