@@ -47,7 +47,11 @@ def _answers(facts: NodeFacts) -> dict[EventId, set[str]]:
 def _without(facts: NodeFacts, answers: _Answers) -> NodeFacts:
     deliveries = {debt: _shown(row, answers) for debt, row in facts.deliveries.items()}
     own = {row.event_id for row in deliveries.values()}
-    failed = {row.event_id: _has_failed(row, answers) for row in deliveries.values() if row.node in answers}
+    failed = {
+        row.event_id: _has_failed(row, answers)
+        for row in deliveries.values()
+        if row.node in answers and row.state is not DeliveryState.DEAD_LETTER
+    }
     incidents = [
         one
         for one in facts.incidents

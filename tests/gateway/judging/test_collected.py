@@ -56,6 +56,9 @@ def test_the_end_that_stands_in_the_outbox_counts_and_not_the_one_that_was_read(
     assert as_collected(now, gave_up())[VPS].incidents == told
     now[VPS] = replace(now[VPS], incidents=())
     assert [one.subject for one in as_collected(now, gave_up())[VPS].incidents] == [ASKED]
+    dead = replace(now[VPS].deliveries[ASKED, LAB], state=DeliveryState.DEAD_LETTER)
+    now[VPS] = replace(now[VPS], deliveries=debts([dead]))
+    assert as_collected(now, gave_up())[VPS].incidents == (), "what was given up has its own incident"
 
 
 def test_other_nodes_and_the_dead_are_as_they_were():
