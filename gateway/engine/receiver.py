@@ -8,6 +8,7 @@ from contextlib import suppress
 
 from gateway.engine import acks, recall, signals
 from gateway.engine.deliveries import on_ack, on_new_epoch, on_reply
+from gateway.engine.recall import POSSIBLE_DUPLICATE
 from gateway.engine.residents import Residents
 from gateway.engine.tick import Arrived, Place, Tick
 from gateway.engine.timers import ask_open
@@ -76,7 +77,7 @@ def _note_dealt_here(tick: Tick, source: NodeId, header: Header) -> None:
     dealt = [row for row in rows if row.delivery_count and row.share is Share.SOLE]
     if dealt and not names(header, tick.identity.node):
         detail = f"{dealt[0].to_agent} had it here before it went to another node as well"
-        tick.note_incident(recall.POSSIBLE_DUPLICATE, header.event_id, detail)
+        tick.note_incident(POSSIBLE_DUPLICATE, header.event_id, detail)
 
 
 def arrive(tick: Tick, residents: Residents, turns: Turns, arrived: Arrived) -> None:
