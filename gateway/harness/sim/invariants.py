@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from gateway.engine.acks import combined
 from gateway.engine.deliveries import DUPLICATE
+from gateway.engine.latecomers import AGENT_REMOVED
 from gateway.engine.letters import DEAD, NEVER_ACCEPTED, NOT_PROCESSED, about
 from gateway.engine.recall import POSSIBLE_DUPLICATE
 from gateway.harness.sim.blobjudge import judge_blobs
@@ -27,6 +28,8 @@ from outbox.verification import verify_outbox
 
 _ALL = 1_000_000
 _STATES = tuple(DeliveryState)
+_BY_THE_NODE = frozenset({"expired", AGENT_REMOVED})
+"""Ends of turns that no agent has said."""
 
 
 def unrest(mesh: SimMesh) -> str | None:
@@ -142,8 +145,8 @@ def _compared(mesh: SimMesh, name: NodeId, disk: Disk, row: Delivery) -> Iterato
     unheard = needless and (skipped(disk, there) or _left_behind(there, row))
     twice = row.node in mesh.twins.of or mesh.memories.dealt_again(row.node, row.event_id)
     ended = any(turn.state is TurnState.DONE for turn in lost)
-    expired = any(turn.error == "expired" or not turn.delivery_count for turn in turns)
-    unheard = unheard or twice or (ended and expired)  # while an answer was waited for, after it went back
+    by_itself = any(turn.error in _BY_THE_NODE or not turn.delivery_count for turn in turns)
+    unheard = unheard or twice or (ended and by_itself)  # while an answer was waited for, after it went back
     yield from _agreement(name, row, combined(turns) if turns else None, unheard=unheard)
 
 
