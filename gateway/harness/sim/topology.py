@@ -25,6 +25,10 @@ class Topology(msgspec.Struct, frozen=True):
         """Whether two nodes can ever have a connection."""
         return frozenset((one, other)) not in self.apart
 
+    def may_copy(self, reader: str, peer: str) -> bool:
+        """Whether one can read the outboxes of others from the other: version 1 is told of no copies."""
+        return self.meet(reader, peer) and self.old.isdisjoint((reader, peer))
+
 
 def topology_of(plan: Plan, names: list[NodeId]) -> Topology:
     """Two seeds if there are enough nodes, of which the first may lie; the others meet only the seeds."""
