@@ -11,7 +11,7 @@ from typing import TypeVar
 import msgspec
 
 from gateway.engine.doubts import DoubtsEnded, EndDoubts
-from gateway.engine.limits import RECALL_REFS_MAX
+from gateway.engine.limits import RECALL_REFS_MAX, REPEATED_MAX
 from gateway.engine.tick import Arrived, Tick
 from gateway.engine.timers import read_by
 from gateway.engine.turns import Turns
@@ -19,10 +19,11 @@ from outbox.envelope import Ack, Event, decode_event, decode_payload, encode_pay
 from outbox.ids import Epoch, EventId, NodeId, Seq, event_id
 from outbox.kinds import AckStatus, Kind, Outcome
 from outbox.recall import Ended, Recall, Recalled
-from outbox.records import Delivery, Received, TurnState
+from outbox.records import Delivery, DeliveryState, Received, TurnState
 
 POSSIBLE_DUPLICATE = "possible_duplicate"
 DUPLICATE_ENGAGEMENT = "duplicate_engagement"
+_WITHOUT_TURN = (DeliveryState.EMITTED, DeliveryState.RETRY_PENDING)
 _Item = TypeVar("_Item")
 
 
@@ -57,6 +58,9 @@ def ask(
         open_of.setdefault(row.source, []).append(row.event_id)
         if row.source == me or not wait:
             _suspect(tick, row.event_id)
+    for sent in tick.store.deliveries(_WITHOUT_TURN, REPEATED_MAX):  # a reply within this node waits for room
+        if sent.node == me:
+            _suspect(tick, sent.event_id)
     sources = {*cursors, *open_of, *(peer.node for peer in tick.view.peers(me))} - {me}
     for source in sorted(sources) if wait else ():
         _question(tick, source, since, open_of.get(source, []))

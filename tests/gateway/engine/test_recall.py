@@ -107,6 +107,20 @@ def test_a_lease_of_the_backup_is_taken_back(mesh: Any) -> None:
     assert mesh.row("b", event).outcome is Outcome.OK
 
 
+def test_a_reply_within_the_node_that_waited_for_room_is_reported_too(mesh: Any) -> None:
+    """The backup has no turn of it yet: it was dealt and ended behind it, or it was not."""
+    mesh.live("b", "ben")
+    event = mesh.sent("b", "bob", "ben")
+    (turn,) = mesh.listen("b", "ben")
+    for _ in range(mesh.limits.room_for(2)):
+        mesh.sent("b", "ben", "bob")
+    reply = mesh.reply("b", "ben", event, lease_id=turn.lease_id).event_id
+    assert mesh.delivery("b", reply).error == "inbox_full"
+    mesh.come_back("b", deepcopy(mesh.store("b")), Reason.RESTORE)
+    mesh.answer("b", by="a")
+    assert (POSSIBLE_DUPLICATE, reply) in mesh.incidents("b")
+
+
 def test_what_comes_again_only_behind_the_answer_is_reported_too(mesh: Any, stranger: Any) -> None:
     """Who has read nothing of a node begins in its epoch of now: the answer is before what comes again."""
     mesh.own("eve", "x")
