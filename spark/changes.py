@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-TOLD = ("severity", "closedAt", "detail", "state")
+TOLD = ("severity", "openedAt", "closedAt", "detail", "state")
 """An incident that differs in one of these is told again."""
 
 _SAME = " and ".join(f"now.{name} <=> before.{name}" for name in TOLD)

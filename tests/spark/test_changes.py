@@ -1,9 +1,16 @@
-from spark.changes import changes, standing
+from spark.changes import TOLD, changes, standing
 
-HITS = "array<struct<class: string, severity: string, closedAt: string, detail: string, state: string>>"
-SAME = ("same", "major", None, "d", "s")
-OPEN, CLOSED = ("closes", "major", None, None, "s"), ("closes", "major", "t", None, "s")
-GOES, NEW = ("goes", "major", None, None, "s"), ("new", "critical", None, None, "s")
+FIELDS = ("class", *TOLD)
+HITS = f"array<struct<{', '.join(f'{name}: string' for name in FIELDS)}>>"
+
+
+def hit(name, severity="major", opened_at="o", closed_at=None, detail=None):
+    return (name, severity, opened_at, closed_at, detail, "s")
+
+
+SAME, GOES, NEW = hit("same", detail="d"), hit("goes"), hit("new", "critical")
+OPEN, CLOSED = hit("closes"), hit("closes", closed_at="t")
+LATE, EARLY = hit("begins", opened_at="9"), hit("begins", opened_at="1")
 
 
 def frame(spark, *rows, schema=f"rootId string, found {HITS}, told {HITS}"):
@@ -16,14 +23,16 @@ def test_tells_what_opened_what_changed_and_what_never_was(spark):
         ("one", [SAME, CLOSED, NEW], [SAME, OPEN, GOES]),
         ("quiet", [SAME, OPEN], [SAME, OPEN]),
         ("late", [NEW], []),
+        ("earlier", [EARLY], [LATE]),  # the attempt before the first that was known came
     )
     told = changes(lives)
-    assert told.columns == ["change", "rootId", "class", "severity", "closedAt", "detail", "state"]
-    assert {(row.rootId, row["class"], row.change, row.closedAt) for row in told.collect()} == {
-        ("one", "closes", "changed", "t"),
-        ("one", "goes", "withdrawn", None),
-        ("one", "new", "opened", None),
-        ("late", "new", "opened", None),
+    assert told.columns == ["change", "rootId", *FIELDS]
+    assert {(row.rootId, row["class"], row.change, row.openedAt, row.closedAt) for row in told.collect()} == {
+        ("one", "closes", "changed", "o", "t"),
+        ("one", "goes", "withdrawn", "o", None),
+        ("one", "new", "opened", "o", None),
+        ("late", "new", "opened", "o", None),
+        ("earlier", "begins", "changed", "1", None),
     }
 
 
