@@ -24,7 +24,7 @@ pytestmark = pytest.mark.timeout(300)
 
 _runs = count()
 TELLS = ("class", "rootId", "openedAt", "closedAt", "severity", "detail", "state")
-"""What a line says at all times. Its other columns, as the number of attempts, are those of when it was told."""
+"""What a line is told again for; its other columns, as the number of attempts, are those of that time."""
 
 
 class Killed(Exception):
