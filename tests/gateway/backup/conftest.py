@@ -1,6 +1,8 @@
 """Homes to make backups of."""
 
+import tarfile
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,20 @@ from outbox.ids import AgentId, NodeId
 def quiet(done: int, total: int) -> None:
     """Progress that is in order."""
     assert 0 <= done <= total
+
+
+def repacked(source: Path, change: Callable[[dict[str, bytes]], None]) -> Path:
+    """The same archive with other contents under the same manifest."""
+    with tarfile.open(source) as archive:
+        contents = {m.name: archive.extractfile(m).read() for m in archive.getmembers()}  # type: ignore[union-attr]
+    change(contents)
+    target = source.with_name("changed")
+    with tarfile.open(target, "w") as archive:
+        for name, content in contents.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            archive.addfile(info, BytesIO(content))
+    return target
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import sys
 import tarfile
 import threading
 from collections.abc import Callable
-from io import BytesIO
 from pathlib import Path
 
 import msgspec
@@ -27,7 +26,7 @@ from outbox.ids import AgentId, NodeId
 from outbox.journal import Journal
 from outbox.lock import HomeLock
 from outbox.records import LocalAgent
-from tests.gateway.backup.conftest import quiet
+from tests.gateway.backup.conftest import quiet, repacked
 
 VPS = NodeId("vps")
 
@@ -185,20 +184,6 @@ def test_a_backup_beside_a_writer_is_one_moment(home: Home, tmp_path: Path) -> N
     copy.close()
     assert names
     assert len([name for name in names if name[0] == "a"]) * 2 == len(names)
-
-
-def repacked(source: Path, change: Callable[[dict[str, bytes]], None]) -> Path:
-    """The same archive with other contents under the same manifest."""
-    with tarfile.open(source) as archive:
-        contents = {m.name: archive.extractfile(m).read() for m in archive.getmembers()}  # type: ignore[union-attr]
-    change(contents)
-    target = source.with_name("changed")
-    with tarfile.open(target, "w") as archive:
-        for name, content in contents.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(content)
-            archive.addfile(info, BytesIO(content))
-    return target
 
 
 def flip(contents: dict[str, bytes]) -> None:

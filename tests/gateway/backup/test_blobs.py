@@ -1,10 +1,8 @@
 """Files in a backup and out of it: streamed, hashed, as many as are allowed, all or a word about it."""
 
 import shutil
-import tarfile
 from collections.abc import Callable
 from hashlib import sha256
-from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -19,7 +17,7 @@ from outbox.blobfiles import BlobFiles
 from outbox.blobref import BlobId
 from outbox.journal import Journal
 from outbox.records import Blob
-from tests.gateway.backup.conftest import quiet
+from tests.gateway.backup.conftest import quiet, repacked
 
 LARGE = b"large" * 600_000
 
@@ -126,19 +124,6 @@ def test_a_file_that_was_let_go_of_meanwhile_is_not_missed(home: Home, tmp_path:
     made = make_backup(home, tmp_path / "b", with_keys=False, with_blobs=True, now_ms=5, progress=meanwhile)
     assert set(made.blobs.whole) == {kept}
     assert not made.blobs.damaged
-
-
-def repacked(source: Path, change: Callable[[dict[str, bytes]], None]) -> Path:
-    with tarfile.open(source) as archive:
-        contents = {m.name: archive.extractfile(m).read() for m in archive.getmembers()}  # type: ignore[union-attr]
-    change(contents)
-    target = source.with_name("changed")
-    with tarfile.open(target, "w") as archive:
-        for name, content in contents.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(content)
-            archive.addfile(info, BytesIO(content))
-    return target
 
 
 def blob_in(contents: dict[str, bytes]) -> str:
