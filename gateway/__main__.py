@@ -2,6 +2,6 @@
 
 import sys
 
-from gateway.cli import main
+from gateway.cli import run
 
-sys.exit(main())
+sys.exit(run())

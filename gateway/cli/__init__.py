@@ -1,5 +1,5 @@
 """The command ``gateway``."""
 
-from gateway.cli.main import main
+from gateway.cli.main import main, run
 
-__all__ = ["main"]
+__all__ = ["main", "run"]

@@ -1,5 +1,6 @@
 """The root command and how it ends. What is heavy is imported inside the commands that need it."""
 
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -101,3 +102,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.close()  # whoever read our output has enough; say nothing more
         return Exit.OK
     return ended if isinstance(ended, int) else Exit.OK
+
+
+def run() -> int:
+    """The command of the shell. What has ended stays so: Ctrl-C while Python goes away changes nothing."""
+    code = main()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    return code

@@ -365,3 +365,14 @@ def test_two_nodes_by_the_commands_of_the_readme(walk: Walk) -> None:
     walk.do(
         "a", "collect", "--lake", lake, "--home", str(walk._place / "a"), "--home", str(walk._place / "b")
     )
+
+
+def test_ctrl_c_after_the_end_changes_nothing() -> None:
+    """Python takes a while to go away, and dies of the signal if nobody has told it otherwise."""
+    code = (
+        "import atexit, os, signal, sys; atexit.register(os.kill, os.getpid(), signal.SIGINT);"
+        "from gateway.cli import run; sys.argv[1:] = ['--version']; sys.exit(run())"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
