@@ -1,14 +1,19 @@
-"""How a copy of another outbox grows, is trimmed, and is read on from a cursor."""
+"""How a copy of another outbox grows, is trimmed, and is read on from a cursor.
+
+With its checkpoints a copy holds the hash of the chain before its first entry, where that is known. So a page
+of it says what it follows on, and its reader can prove that the writer wrote twice: else it would have to
+blame whoever brings the page.
+"""
 
 from collections.abc import Sequence
 
 from msgspec.structs import replace
 
 from outbox.batch import batch_bytes
-from outbox.chain import Head, Page
+from outbox.chain import Entry, Head, Page, extend, genesis
 from outbox.cursor import BEGINNING, check_form
 from outbox.errors import CursorBelowFloor, CursorPastEnd
-from outbox.ids import NodeId, Seq
+from outbox.ids import MeshId, NodeId, Seq
 from outbox.records import Copy
 
 
@@ -31,6 +36,29 @@ def begun(source: NodeId, number: int, page: Page, now_ms: int) -> Copy:
         bytes=batch_bytes(page.entries),
         oldest_at_ms=now_ms,
     )
+
+
+def anchor(page: Page) -> Head | None:
+    """The place before a page that a copy begins with, where neither its genesis nor a checkpoint says it."""
+    first = page.entries[0].seq
+    return Head(page.epoch, Seq(first - 1), page.before) if first > 1 and page.before else None
+
+
+def known_before(copy: Copy, mesh: MeshId, checkpoint: Head | None) -> Head | None:
+    """From where the hashes of a copy can be followed: its last checkpoint up to there, or its genesis."""
+    if checkpoint is None and copy.first == 1:
+        return genesis(mesh, copy.source, copy.epoch)
+    return checkpoint
+
+
+def hash_at(known: Head | None, between: Sequence[Entry], seq: Seq) -> bytes:
+    """The chain's hash after an entry, from a known place and what lies between.
+
+    Empty where none is known, and where another connection has let go of what lies between meanwhile.
+    """
+    if known is None or len(between) != seq - known.seq:
+        return b""
+    return extend(known, between).hash
 
 
 def grown(copy: Copy, page: Page) -> Copy:

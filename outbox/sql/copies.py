@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from outbox.batch import batch_bytes
 from outbox.blobref import named_blob
 from outbox.chain import Checkpoint, Entry, Head, Page
-from outbox.copying import begun, copy_after, follows, grown, trimmed
+from outbox.copying import anchor, begun, copy_after, follows, grown, hash_at, known_before, trimmed
 from outbox.cursor import page_end
 from outbox.errors import StorageFailed
 from outbox.ids import NodeId, Seq
@@ -47,7 +47,8 @@ class CopyReads(Asking):
         end = page_end(start, sizes, entries_max=entries_max, bytes_max=bytes_max)
         if end is None:
             raise StorageFailed(f"the copy of {source} has no checkpoint after {start}")
-        return Page(copy.epoch, self._copied_entries(copy, start, end), self._copied_checkpoint(copy, end))
+        entries, before = self._copied_entries(copy, start, end), self._copied_hash(copy, start)
+        return Page(copy.epoch, entries, self._copied_checkpoint(copy, end), before)
 
     def _copies_of(self, source: NodeId) -> list[Copy]:
         return self._rows.all(COPIES, "WHERE source = ? ORDER BY epoch", source)
@@ -59,6 +60,17 @@ class CopyReads(Asking):
             (copied(copy.number, start), copied(copy.number, end)),
         )
         return tuple(Entry(seq_of(key), header, body) for key, header, body in rows)
+
+    def _copied_hash(self, copy: Copy, seq: Seq) -> bytes:
+        found = self._rows.database.rows(
+            "SELECT position, CAST(hash AS BLOB) FROM copied_checkpoints WHERE position BETWEEN ? AND ?"
+            " ORDER BY position DESC LIMIT 1",
+            (copied(copy.number, Seq(0)), copied(copy.number, seq)),
+        )
+        checkpoint = Head(copy.epoch, seq_of(found[0][0]), found[0][1]) if found else None
+        known = known_before(copy, self._identity.mesh, checkpoint)
+        between = self._copied_entries(copy, known.seq, seq) if known is not None else ()
+        return hash_at(known, between, seq)
 
     def _copied_checkpoint(self, copy: Copy, seq: Seq) -> Checkpoint:
         digest, signature = self._rows.database.rows(
@@ -82,11 +94,10 @@ class CopyWrites(Writing, CopyReads):
             if copy is not None:
                 self._drop_copy(copy)
             copy = begun(source, self._new_number(), page, now_ms)
+            if (before := anchor(page)) is not None:
+                self._insert_checkpoint(copy, before, b"", 0, now_ms)
         self._insert_copied(copy, page.entries)
-        self._rows.database.execute(
-            "INSERT INTO copied_checkpoints VALUES (?, ?, ?, ?, ?)",
-            (copied(copy.number, reached.seq), reached.hash, reached.signature, size, now_ms),
-        )
+        self._insert_checkpoint(copy, reached.head, reached.signature, size, now_ms)
         self._rows.put(COPIES, copy)
         return copy
 
@@ -95,7 +106,7 @@ class CopyWrites(Writing, CopyReads):
         rows = self._rows.database.rows(
             "SELECT position, bytes, copied_at_ms FROM copied_checkpoints WHERE position BETWEEN ? AND ?"
             " ORDER BY position LIMIT ?",
-            (copied(copy.number, Seq(0)), copied(copy.number, copy.last), batches + 1),
+            (copied(copy.number, copy.first), copied(copy.number, copy.last), batches + 1),
         )
         if len(rows) <= batches:
             self._drop_copy(copy)
@@ -103,7 +114,7 @@ class CopyWrites(Writing, CopyReads):
         gone, following = rows[:batches], rows[batches]
         if not gone:
             return copy
-        self._drop_copied(copied(copy.number, Seq(0)), gone[-1][0])
+        self._drop_copied(copied(copy.number, Seq(0)), gone[-1][0], keep_last_checkpoint=True)
         rest = trimmed(copy, seq_of(gone[-1][0]), sum(size for _, size, _ in gone), following[2])
         self._rows.put(COPIES, rest)
         return rest
@@ -116,12 +127,18 @@ class CopyWrites(Writing, CopyReads):
         self._rows.drop(COPIES, "WHERE source = ? AND epoch = ?", copy.source, copy.epoch)
         self._drop_copied(copied(copy.number, Seq(0)), copied(copy.number, Seq(SEQ_MAX)))
 
-    def _drop_copied(self, first: int, last: int) -> None:
-        for table in ("copied_entries", "copied_checkpoints"):
+    def _drop_copied(self, first: int, last: int, *, keep_last_checkpoint: bool = False) -> None:
+        for table, end in (("copied_entries", last), ("copied_checkpoints", last - keep_last_checkpoint)):
             self._rows.database.execute(
                 f"DELETE FROM {table} WHERE position BETWEEN ? AND ?",  # noqa: S608 - own names
-                (first, last),
+                (first, end),
             )
+
+    def _insert_checkpoint(self, copy: Copy, at: Head, signature: bytes, size: int, now_ms: int) -> None:
+        self._rows.database.execute(
+            "INSERT INTO copied_checkpoints VALUES (?, ?, ?, ?, ?)",
+            (copied(copy.number, at.seq), at.hash, signature, size, now_ms),
+        )
 
     def _insert_copied(self, copy: Copy, entries: Sequence[Entry]) -> None:
         rows = [

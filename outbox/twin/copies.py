@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from outbox.batch import batch_bytes
 from outbox.chain import Checkpoint, Entry, Head, Page
-from outbox.copying import begun, copy_after, follows, grown, trimmed
+from outbox.copying import anchor, begun, copy_after, follows, grown, hash_at, known_before, trimmed
 from outbox.cursor import page_end
 from outbox.ids import Epoch, NodeId, Seq
 from outbox.records import Copy, Identity
@@ -24,6 +24,8 @@ class _Content:
 
     entries: dict[Seq, Entry] = field(default_factory=dict)
     batches: dict[Seq, _Batch] = field(default_factory=dict)
+    heads: dict[Seq, Head] = field(default_factory=dict)
+    """Of the batches, and of what stands before the first one."""
 
 
 class TwinCopies(Transaction):
@@ -54,10 +56,13 @@ class TwinCopies(Transaction):
                 self._drop_copy(copy)
             copy = begun(source, max(self._contents, default=0) + 1, page, now_ms)
             self._set(self._contents, copy.number, _Content())
+            if (before := anchor(page)) is not None:
+                self._set(self._contents[copy.number].heads, before.seq, before)
         content = self._contents[copy.number]
         for entry in page.entries:
             self._set(content.entries, entry.seq, entry)
         self._set(content.batches, reached.seq, _Batch(reached, size, now_ms))
+        self._set(content.heads, reached.seq, reached.head)
         self._set(self._copies, (source, page.epoch), copy)
         return copy
 
@@ -76,6 +81,8 @@ class TwinCopies(Transaction):
             self._drop(content.entries, Seq(seq))
         for end in gone:
             self._drop(content.batches, end)
+        for before in [seq for seq in content.heads if seq < gone[-1]]:
+            self._drop(content.heads, before)
         rest = trimmed(copy, gone[-1], size, following.copied_at_ms)
         self._set(self._copies, (copy.source, copy.epoch), rest)
         return rest
@@ -91,7 +98,14 @@ class TwinCopies(Transaction):
         end = page_end(start, sizes, entries_max=entries_max, bytes_max=bytes_max)
         assert end is not None, "a copy ends in a checkpoint"
         entries = tuple(content.entries[Seq(seq)] for seq in range(start + 1, end + 1))
-        return Page(copy.epoch, entries, content.batches[end].checkpoint)
+        return Page(copy.epoch, entries, content.batches[end].checkpoint, self._hash_at(copy, start))
+
+    def _hash_at(self, copy: Copy, seq: Seq) -> bytes:
+        content = self._contents[copy.number]
+        place = max((head for head in content.heads if head <= seq), default=None)
+        known = known_before(copy, self._identity.mesh, None if place is None else content.heads[place])
+        places = range(known.seq + 1, seq + 1) if known is not None else ()
+        return hash_at(known, [content.entries[Seq(each)] for each in places], seq)
 
     def _copies_of(self, source: NodeId) -> list[Copy]:
         return [copy for copy in self.copies() if copy.source == source]

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from outbox.chain import Checkpoint, Entry, Head, Page, extend, follow, genesis, sign_checkpoint
 from outbox.errors import CursorBelowFloor, CursorPastEnd, InvalidCursor, StorageFailed
@@ -27,10 +28,9 @@ class Stream:
         entries = tuple(
             Entry(Seq(self.head.seq + place), b"{}", body) for place, body in enumerate(bodies, 1)
         )
-        self.head = extend(self.head, entries)
-        return Page(
-            self.head.epoch, entries, sign_checkpoint(self.mesh, self.node, self.head, lambda _: b"s")
-        )
+        before, self.head = self.head, extend(self.head, entries)
+        checkpoint = sign_checkpoint(self.mesh, self.node, self.head, lambda _: b"s")
+        return Page(self.head.epoch, entries, checkpoint, before.hash)
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_a_copy_grows_and_is_read_as_it_was_written(store: Store, stream: Stream
     assert store.copies() == [copy]
     assert [body for _, body in walk(store, start)] == [b"a", b"bb", b"\x00\xff", b"", b"e"]
     assert store.read_copy(MBP, start, 100, 1 << 20) == Page(
-        FIRST, tuple(entry for page in pages for entry in page.entries), pages[-1].checkpoint
+        FIRST, tuple(entry for page in pages for entry in page.entries), pages[-1].checkpoint, start.hash
     )
     middle = store.read_copy(MBP, Head(FIRST, Seq(1), b""), 1, 1)
     assert middle is not None
@@ -134,6 +134,49 @@ def test_a_copy_is_trimmed_at_its_beginning_by_whole_batches(store: Store, strea
     store.commit()
     assert store.copies() == []
     assert store.read_copy(MBP, Head(FIRST, Seq(4), b""), 1, 1) is None
+
+
+def told_before(store: Store, stream: Stream, kept: list[Page]) -> dict[int, bool]:
+    """For each place from which a copy is read: whether the page says the hash that the chain has there."""
+    entries = [entry for page in kept for entry in page.entries]
+    start, copy = Head(FIRST, Seq(entries[0].seq - 1), kept[0].before), store.copy(MBP)
+    assert copy is not None
+    found = {}
+    for seq in range(copy.first - 1, copy.last):
+        page = store.read_copy(MBP, Head(FIRST, Seq(seq), b""), 1, 1)
+        assert page is not None
+        there = extend(start, entries[: seq - start.seq]).hash
+        assert page.before in {b"", there}
+        found[seq] = page.before == there
+    return found
+
+
+@pytest.mark.parametrize("missed", [0, 2], ids=["from the beginning", "from the middle"])
+def test_a_page_of_a_copy_says_what_it_follows_on(store: Store, stream: Stream, missed: int) -> None:
+    """Inside batches too, whatever was let go of at its beginning: its reader proves a fork by it."""
+    for _ in range(missed):
+        stream.page(b"never came")
+    pages = [stream.page(b"a", b"b"), stream.page(b"c"), stream.page(b"d", b"e", b"f"), stream.page(b"g")]
+    for page in pages:
+        keep(store, MBP, page)
+    assert told_before(store, stream, pages) == dict.fromkeys(range(missed, missed + 7), True)
+    for left in (5, 4, 1):
+        copy = store.copy(MBP)
+        assert copy is not None
+        store.begin()
+        store.trim_copy(copy, 1)
+        store.commit()
+        assert told_before(store, stream, pages) == dict.fromkeys(range(missed + 7 - left, missed + 7), True)
+
+
+def test_a_copy_that_began_with_a_page_that_did_not_say_it_says_nothing_of_its_first_batch(
+    store: Store, stream: Stream
+) -> None:
+    stream.page(b"never came")
+    pages = [stream.page(b"a", b"b"), stream.page(b"c", b"d")]
+    keep(store, MBP, replace(pages[0], before=b""))
+    keep(store, MBP, pages[1])
+    assert told_before(store, stream, pages) == {1: False, 2: False, 3: True, 4: True}
 
 
 def test_each_epoch_has_its_copy_and_readers_go_on_in_the_next(store: Store, stream: Stream) -> None:

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from gateway.engine.effects import EpochBegan, ForkFound
 from gateway.engine.inputs import PageRead
+from gateway.engine.policy import MirrorPolicy, Policy
 from outbox.chain import Head
 from outbox.forks import proves_fork
 from outbox.ids import Epoch, NodeId, Seq, make_epoch
@@ -62,6 +63,23 @@ def test_a_page_without_its_hash_before_is_refused_and_proves_nothing(mesh: Any)
     mesh.tick("b", PageRead(A, original.read(after, 100, 1 << 20)))
     bare = replace(copy.read(after, 100, 1 << 20), before=b"")
     assert proofs(mesh.tick("b", PageRead(A, bare))) == []
+
+
+def test_a_fork_that_a_seed_brings_is_the_writers_and_not_the_seeds(make_world: Any) -> None:
+    """Writer and seed went back together: what the seed holds of the writer is its second history."""
+    mirror = Policy(mirror=MirrorPolicy(nodes=(A,)))
+    mesh = make_world("a", "b", "c", policy=mirror)
+    for node, agent in (("a", "ann"), ("b", "bob"), ("c", "cid")):
+        mesh.live(node, agent)
+    original, copy = fork(mesh)
+    after = mesh.store("c").cursor(A)
+    mesh.tick("c", PageRead(A, original.read(after, 100, 1 << 20)))
+    mesh.tick("b", PageRead(A, copy.read(after, 100, 1 << 20)))
+    brought = mesh.store("b").read_copy(A, after, 100, 1 << 20)
+    (proof,) = proofs(mesh.tick("c", PageRead(A, brought, relay=B)))
+    assert proves_fork(proof, mesh.view().mesh, A, mesh.nodes["a"].verify)
+    assert ("fork", f"a/{mesh.epoch_of('a')}") in mesh.incidents("c")
+    assert "relay_tampered" not in {kind for kind, _ in mesh.incidents("c")}
 
 
 def test_the_victim_of_a_copy_proves_it_and_goes_on_in_a_new_epoch(mesh: Any, only: Any) -> None:
