@@ -10,7 +10,8 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gateway.lake.plans import PLANS, Plan, Step, Who
+from gateway.lake.plans import PLANS, Plan
+from gateway.lake.steps import Step, Who
 from outbox.kinds import AckStatus, Kind
 from spark.limits import CLOCK_SKEW_MS
 from spark.rules import IncidentClass

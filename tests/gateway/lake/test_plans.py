@@ -1,4 +1,5 @@
-from gateway.lake.plans import PLANS, Who
+from gateway.lake.plans import PLANS
+from gateway.lake.steps import Who
 from spark.rules import STREAM_RULES, IncidentClass
 
 
