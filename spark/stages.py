@@ -11,6 +11,8 @@
 import msgspec
 
 from spark.deliveries import DELIVERY
+from spark.events import ANSWERS, Role
+from spark.sides import said
 
 OPEN = """
 state in ('emitted', 'retry_pending')
@@ -18,6 +20,16 @@ or state = 'accepted' and processDueAt is not null
 or taskState in ('created', 'accepted', 'working')
 """
 """A message of which more is to be heard."""
+
+_ALL_ARE_OVER = f"""
+taskState is null and not exists(
+    halves,
+    half -> {said(Role.ADDRESSED, facts="half.facts")}
+        and not {said(Role.PROCESSED, *ANSWERS, facts="half.facts")}
+        and not coalesce(fromNode in (half.buriedByFirst, half.buriedByLast), false)
+)
+"""
+"""Of a message to several nodes: each of them has ended it, or its sender has given it up there."""
 
 
 class Times(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,7 +54,8 @@ class Times(msgspec.Struct, frozen=True, kw_only=True):
     def stage(self) -> str:
         """A SQL expression over a life: ``open``, ``asked``, ``over`` or ``gone``.
 
-        What went to several nodes is not put aside: of its rows some may be open, and they belong together.
+        What went to several nodes is put aside when it is over at all of them: its rows belong together, and
+        each brings the sides of all.
         """
         asked_ms = -1 if self.asked_ms is None else self.asked_ms
         over_ms = self.over_ms if self.puts_aside else -1
@@ -50,7 +63,8 @@ class Times(msgspec.Struct, frozen=True, kw_only=True):
             when not isKnown and coalesce(unix_millis(createdAt), 0) <= {number_text(asked_ms)} then 'asked'
             when coalesce(kind is not null and ({OPEN}), false) then 'open'
             when lastMs <= {number_text(self.gone_ms)} then 'gone'
-            when kind is not null and {DELIVERY} is null and lastMs <= {number_text(over_ms)} then 'over'
+            when kind is not null and lastMs <= {number_text(over_ms)}
+                and ({DELIVERY} is null or {_ALL_ARE_OVER}) then 'over'
             else 'open'
         end"""
 

@@ -1,12 +1,31 @@
 import pytest
 
+from spark.events import Role
 from spark.stages import Times, number_text
 
 LIFE = {
     "isKnown": "true", "createdAt": "timestamp_millis(500)", "kind": "'message'", "state": "'processed'",
     "processDueAt": "null", "taskState": "null", "subject": "'r'", "rootId": "'r'", "toNode": "'b'",
-    "lastMs": "300L",
+    "lastMs": "300L", "fromNode": "'a'",
+    "halves": "array(named_struct('facts', 0L, 'buriedByFirst', 'x', 'buriedByLast', 'x'))",
 }  # fmt: skip
+
+
+def group(*sides, **more):
+    """The row of node b of a message to several, with a side for each: its roles, and who buried it there."""
+    halves = ", ".join(
+        f"named_struct('facts', {sum(1 << role for role in roles)}L,"
+        f" 'buriedByFirst', {by}, 'buriedByLast', {by})"
+        for roles, by in sides
+    )
+    return {"subject": "'r@b'", "halves": f"array({halves})"} | more
+
+
+DONE = ((Role.ADDRESSED, Role.ACCEPTED, Role.PROCESSED), "null")
+REPLIED = ((Role.ADDRESSED, Role.REPLIED), "null")
+BURIED = ((Role.ADDRESSED, Role.BURIED), "'a'")
+CLAIMED = ((Role.ADDRESSED, Role.ACCEPTED, Role.BURIED), "'c'")
+HOME = ((Role.ROOT,), "null")
 CASES = [
     ({}, 600, "over"),
     ({}, None, "over"),
@@ -16,7 +35,11 @@ CASES = [
     ({"lastMs": "100L", "state": "'emitted'"}, 600, "open"),
     ({"lastMs": "100L", "state": "'accepted'", "processDueAt": "now()"}, 600, "open"),
     ({"lastMs": "100L", "taskState": "'working'"}, 600, "open"),
-    ({"subject": "'r@b'"}, 600, "open"),
+    (group(HOME, DONE, REPLIED, BURIED), 600, "over"),
+    (group(HOME, DONE, ((Role.ADDRESSED, Role.ACCEPTED), "null")), 600, "open"),
+    (group(HOME, DONE, CLAIMED), 600, "open"),
+    (group(HOME, DONE, taskState="'completed'"), 600, "open"),
+    (group(HOME, DONE, lastMs="801L"), 600, "open"),
     ({"kind": "null"}, 600, "open"),
     ({"isKnown": "false"}, 600, "asked"),
     ({"isKnown": "false"}, None, "over"),

@@ -276,6 +276,40 @@ def test_what_is_over_is_put_aside_and_known_again_when_it_is_heard_of(spark, tm
     assert (aside, len(left)) == (4, 1), "what nobody asked for in a day is gone"
 
 
+@pytest.mark.long
+def test_a_message_to_several_is_put_aside_when_all_have_ended_it_and_comes_back_as_one(spark, tmp_path):
+    group = one(receiver="b,007", accepted_ms=(5,), turns=(Turn(9, "ok", "b"), Turn(20, "failed", "007")))
+    rows = [row for row in history([group]) if row.kind in {"message", "ack"}]
+    half = [row for row in rows if row.source_node_id != "007"]
+    growing, heard = Growing(tmp_path), []
+
+    def at(delay_ms):
+        """Subjects at hand, and what was told of whom."""
+        heard.clear()
+        following = follow(spark, growing, AS_OF_MS + delay_ms, lambda news: heard.extend(news.collect()))
+        newest = max((following.place / "state").glob("v=*"), key=number_of)
+        state = spark.read.parquet(str(newest)).where("stage in ('open', 'asked')")
+        told = sorted((row["change"], row["class"], row["subject"]) for row in heard)
+        return sorted(row.subject for row in state.collect()), told
+
+    def of(*nodes):
+        return [f"{root_of(0)}@{node}" for node in nodes]
+
+    growing.add(half)
+    assert at(0) == (of("007", "b"), [("opened", "never_accepted", *of("007"))])
+    assert at(FOLLOW_LINGER_MS) == (of("007", "b"), []), "one of them is open: they belong together"
+    growing.add(rows)
+    told = [("opened", "turn_failed", *of("007")), ("withdrawn", "never_accepted", *of("007"))]
+    assert at(FOLLOW_LINGER_MS + 1) == (of("007", "b"), told)
+    assert at(2 * FOLLOW_LINGER_MS + 1) == ([], [])
+    growing.add(rows)  # as when a compaction wrote them anew
+    assert at(2 * FOLLOW_LINGER_MS + 2) == (of("007", "b"), [])
+    assert at(2 * FOLLOW_LINGER_MS + 3) == (of("007", "b"), []), "both are known again, and nothing is new"
+    assert at(3 * FOLLOW_LINGER_MS + 3) == ([], [])
+    following = follow(spark, growing, AS_OF_MS + 3 * FOLLOW_LINGER_MS + 4)
+    assert stream_tells(spark, following) == batch_tells(spark, tmp_path, rows)
+
+
 def number_of(directory):
     return int(directory.name.removeprefix("v="))
 
