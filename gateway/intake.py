@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from gateway.engine.inputs import Input
 from gateway.errors import Busy
@@ -66,6 +66,12 @@ class Intake:
         batch = [self._inputs.popleft() for _ in range(min(len(self._inputs), TICK_INPUTS_MAX))]
         self._space.set()
         return batch
+
+    def put_back(self, items: Iterable[Input]) -> None:
+        """What was taken and is still to be done stands before all that came since."""
+        self._inputs.extendleft(reversed([*items]))
+        if self._inputs:
+            self._work.set()
 
     def withdraw(self, unwanted: Callable[[Input], bool]) -> list[Input]:
         """Take out those of some kind."""

@@ -14,14 +14,16 @@ import structlog
 from gateway.clock import Clock
 from gateway.copies import Copies
 from gateway.crashpoint import CrashPoint, crashpoint
+from gateway.engine.bloblife import BlobLost, BlobsFit, BlobsFull
 from gateway.engine.effects import (
     Answer,
     Effect,
     Refused,
     StreamBroken,
 )
-from gateway.engine.inputs import FloorRead, Input, Now, PageRead, Request, ViewChanged
+from gateway.engine.inputs import FloorRead, Input, Now, PageRead, RelayCaught, Request, ViewChanged
 from gateway.engine.rest import Rest
+from gateway.engine.stalls import StreamFlows, StreamStalled
 from gateway.errors import Denied
 from gateway.feed import Feed
 from gateway.hosting.host import EngineFailed, EngineHost
@@ -35,6 +37,9 @@ from outbox.records import Copy
 from stateroom.view import View
 
 log = structlog.get_logger(__name__)
+
+_SAID_ONCE = RelayCaught | StreamStalled | StreamFlows | BlobLost | BlobsFull | BlobsFit
+"""What links and files have noticed: nobody says it again, so it waits until the disk has room."""
 
 OnAnswer = Callable[[Answer], None]
 """Is called once, after the commit that the answer speaks of; it must not raise."""
@@ -218,6 +223,7 @@ class Runtime:
             elif isinstance(item, Request):
                 self._perform([Refused(item.req, error.code, str(error), error.hint, retryable=True)])
         self._let_go(batch)
+        self._intake.put_back(dict.fromkeys(item for item in batch if isinstance(item, _SAID_ONCE)))
 
     def _withdraw(self, refused: set[NodeId]) -> list[Input]:
         """What follows a page or a floor that was not kept would be a hole; all of it is asked for again."""

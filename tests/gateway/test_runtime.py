@@ -9,10 +9,13 @@ import pytest
 from gateway.clock import Clock
 from gateway.courier.limits import CourierLimits
 from gateway.engine import Engine
+from gateway.engine.bloblife import BlobsFit, BlobsFull
 from gateway.engine.effects import Answer, Refused, Sent
-from gateway.engine.inputs import AddAgent, Input, Now, Send
+from gateway.engine.inputs import AddAgent, Input, Now, RelayCaught, Send
 from gateway.engine.own_stream import OwnStream
 from gateway.engine.policy import Policy
+from gateway.engine.stalls import StreamFlows, StreamStalled
+from gateway.errors import Denied
 from gateway.hosting.inline import InlineHost
 from gateway.hosting.ticking import Ticking
 from gateway.limits import GATHER_WITHIN_MS
@@ -24,6 +27,7 @@ from outbox.records import Identity
 from stateroom.view import NodeView, OwnerView, View
 
 HERE, ANN = NodeId("here"), AgentId("ann")
+PEER, THIRD = NodeId("peer"), NodeId("third")
 WHO = Identity(MeshId("m" * 43), HERE, Epoch("000001-0123456789ab"))
 WITHIN_S = 20.0
 
@@ -126,6 +130,35 @@ async def test_a_disk_that_fills_while_a_bug_is_looked_for(room: int, told: list
         assert not runtime.storage_full
         running.cancel()
     assert disk.head().seq == 2 * (told.count("ok") + 1), "what was told is there: each message and its ACK"
+
+
+async def test_what_is_noticed_while_the_disk_is_full_is_told_when_it_has_room() -> None:
+    """In its order: what has ended meanwhile is not open for ever."""
+    disk = Disk(WHO)
+    runtime = node(disk)
+    lies = RelayCaught(PEER, THIRD, "broken_chain", "it lies")
+    async with asyncio.TaskGroup() as tasks, asyncio.timeout(WITHIN_S):
+        running = tasks.create_task(runtime.run())
+        await runtime.ask(AddAgent(runtime.req(), ANN, b"\0" * 32))
+        disk.room = 0
+        for noticed in (
+            [lies, StreamStalled(THIRD, PEER), StreamStalled(PEER, PEER), BlobsFull(9, 8)],
+            [lies, StreamFlows(THIRD), BlobsFit()],
+        ):
+            for item in noticed:
+                runtime.tell_now(item)
+            with pytest.raises(Denied):  # a tick has taken them in, and the disk has refused it
+                await runtime.ask(message(runtime, "good"))
+        disk.room = 1_000
+        await runtime.ask(message(runtime, "good"))
+        running.cancel()
+    found = {(row.kind, row.subject): row for row in disk.incidents(open_only=False)}
+    assert {at: row.closed_at_ms is None for at, row in found.items()} == {
+        ("relay_tampered", PEER): True,
+        ("stream_stalled", THIRD): False,
+        ("stream_stalled", PEER): True,
+        ("blobs_full", HERE): False,
+    }
 
 
 @pytest.mark.parametrize(("since_ms", "commits"), [(GATHER_WITHIN_MS - 1, 1), (GATHER_WITHIN_MS, 2)])
