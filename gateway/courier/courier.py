@@ -70,20 +70,29 @@ class Courier:
         self._queue(target, item, item.ready_at_ms, now_ms)
 
     def withhold(self, stream: str, item_id: str) -> bool:
-        """Let an item that waits wait for ``let_go``; it still counts. False when it is gone or in a hand."""
+        """Let an item wait for ``let_go``; it still counts. False when it is gone.
+
+        One that is in a hand stays there; when it comes back it waits as well.
+        """
         target = self._streams.get(stream)
         item = target.item(item_id) if target is not None else None
-        if target is None or item is None or target.leases.get(item_id) is not None:
+        if target is None or item is None:
             return False
-        self._timers.cancel((stream, item_id))
-        target.waiting.leave(item)
+        if target.leases.get(item_id) is not None:
+            target.kept_back.add(item_id)
+        else:
+            self._timers.cancel((stream, item_id))
+            target.waiting.leave(item)
         return True
 
     def let_go(self, stream: str, item_id: str, now_ms: int) -> None:
-        """Deal an item again that was withheld; one that is gone is fine."""
+        """Deal an item again that was withheld; one that is gone, or in a hand, is fine."""
         target = self._streams.get(stream)
         item = target.item(item_id) if target is not None else None
-        if target is not None and item is not None:
+        if target is None or item is None:
+            return
+        target.kept_back.discard(item_id)
+        if target.leases.get(item_id) is None:
             self._queue(target, item, item.ready_at_ms, now_ms)
 
     def restore(self, stream: str, item: Item, lease_id: str, session: str, now_ms: int) -> None:
@@ -248,9 +257,9 @@ class Courier:
             self._touch(stream)
 
     def _return(self, stream: Stream, lease: Lease, ready_at_ms: int, now_ms: int) -> None:
-        stream.leases.end(lease.item.id)
         self._timers.cancel((stream.name, lease.item.id))
-        self._queue(stream, lease.item, ready_at_ms, now_ms)
+        if stream.take_back(lease.item.id):
+            self._queue(stream, lease.item, ready_at_ms, now_ms)
 
     def _forget(self, stream: Stream, item_id: str) -> None:
         self._timers.cancel((stream.name, item_id))
@@ -260,7 +269,8 @@ class Courier:
         """A lease ran out, a delay is over, or the deliveries are used up."""
         item = stream.item(item_id)
         assert item is not None, "a timer is cancelled with its item"
-        stream.leases.end(item_id)
+        if not stream.take_back(item_id):
+            return
         if item.deliveries >= self._limits.max_deliveries:
             stream.release(item_id)
             exhausted.append((stream.name, item))

@@ -32,6 +32,8 @@ class Stream:
         self.leases = Leases()
         self.ring = Ring()
         self.counters = Counters()
+        self.kept_back: set[str] = set()
+        """Items in a hand that are not dealt again when they come back."""
         self._limits = limits
         self._held: OrderedDict[str, tuple[int, Item]] = OrderedDict()
 
@@ -65,7 +67,14 @@ class Stream:
         held = self._held.pop(item_id, None)
         if held is not None:
             self.waiting.leave(held[1])
-            self.leases.end(item_id)
+            self.take_back(item_id)
+
+    def take_back(self, item_id: str) -> bool:
+        """End its lease, if it has one; whether it is free to be dealt again."""
+        self.leases.end(item_id)
+        free = item_id not in self.kept_back
+        self.kept_back.discard(item_id)
+        return free
 
     def lease(self, item_id: str, lease_id: str | None, session: str | None) -> Lease:
         """The live lease that the caller names. Raises UnknownLease."""

@@ -36,8 +36,11 @@ class Withheld:
         self._doubted = store.doubts()
 
     def admit(self, store: Store, row: Received, now: Now) -> None:
-        """A turn that is queued again after a start waits while its source is doubted or its blob missing."""
-        if row.state is TurnState.QUEUED and row.source in self._doubted:
+        """A turn that is here again after a start waits while its source is doubted or its blob missing.
+
+        One in a hand stays there: only when it comes back it waits.
+        """
+        if row.source in self._doubted:
             self._park(row, now)
         if row.state is TurnState.QUEUED and is_missing(store, row.blob):
             self._await(row)

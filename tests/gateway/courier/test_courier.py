@@ -80,7 +80,6 @@ def test_a_withheld_item_counts_and_is_not_dealt() -> None:
     assert not desk.courier.has_room(INBOX, 0)
     desk.read("sub", 3)
     assert desk.names() == ["b"]
-    assert not desk.courier.withhold(INBOX, "b"), "it is in a hand"
     desk.courier.let_go(INBOX, "a", desk.now_ms)
     assert desk.names() == ["a"]
     for gone in ("x", "a"):
@@ -89,6 +88,30 @@ def test_a_withheld_item_counts_and_is_not_dealt() -> None:
         desk.courier.let_go(INBOX, gone, desk.now_ms)
     assert not desk.courier.withhold("elsewhere", "a")
     desk.courier.let_go("elsewhere", "a", desk.now_ms)
+
+
+@pytest.mark.parametrize("back", ["nack", "expired", "its reader left"])
+@pytest.mark.parametrize("free", [False, True])
+def test_an_item_that_is_withheld_in_a_hand_waits_when_it_comes_back(back: str, free: bool) -> None:
+    desk = Desk()
+    desk.offer("a")
+    desk.read("sub", 3, session=None)
+    (given,) = desk.pump()
+    assert desk.courier.withhold(INBOX, "a")
+    assert desk.courier.lease_of(INBOX, "a") == given.lease_id, "who has it keeps it"
+    if free:
+        desk.courier.let_go(INBOX, "a", desk.now_ms)
+    match back:
+        case "nack":
+            desk.courier.nack(INBOX, "a", given.lease_id, None, 0, desk.now_ms)
+        case "expired":
+            desk.now_ms += CourierLimits().lease_ms
+        case _:
+            desk.courier.unsubscribe("sub", desk.now_ms)
+            desk.read("another", 3)
+    assert desk.names() == (["a"] if free else [])
+    desk.courier.let_go(INBOX, "a", desk.now_ms)
+    assert desk.names() == ([] if free else ["a"])
 
 
 def test_items_in_flight_take_up_room() -> None:

@@ -284,6 +284,27 @@ def test_what_an_agent_has_in_hand_once_more_is_taken_away_when_its_end_is_known
     assert mesh.row("b", event).delivery_count == turn.delivery_count, "its lease ran out"
 
 
+@pytest.mark.parametrize("restarts", [False, True])
+@pytest.mark.parametrize("back", ["nack", "lease"])
+def test_what_comes_back_from_a_hand_is_not_dealt_before_its_sender_has_answered(
+    mesh: Any, back: str, restarts: bool
+) -> None:
+    event, turn = dealt_again(mesh)
+    mesh.answer("b", by="a")
+    assert mesh.store("b").doubts().keys() == {A}
+    if restarts:
+        mesh.restart("b")
+        (turn,) = mesh.listen("b", "bob")
+        assert turn.resumed, "who has it keeps it"
+    if back == "nack":
+        mesh.nack("b", "bob", event, turn.lease_id)
+    mesh.advance(10 * 60_000)
+    assert not [effect for effect in mesh.tick("b") if isinstance(effect, Handed)]
+    mesh.meet()
+    row = mesh.row("b", event)
+    assert (row.state, row.outcome, row.delivery_count) == (T.DONE, Outcome.OK, turn.delivery_count)
+
+
 def test_a_failed_sync_begins_an_epoch_and_doubts_nobody(mesh: Any, only: Any) -> None:
     event = mesh.sent("a", "ann", "bob")
     mesh.meet()
