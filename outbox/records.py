@@ -93,6 +93,8 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     """Of a dead letter: when an operator had seen enough of it."""
     via: NodeId | None = None
     """Which relay brought the latest answer; None when its writer did."""
+    reply: EventId | None = None
+    """The reply of this node that the agent was given; None where only one node was asked."""
 
 
 class TurnState(StrEnum):

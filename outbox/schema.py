@@ -19,6 +19,7 @@ from outbox.migrations import (
     v6_recipients,
     v7_via,
     v8_blobs,
+    v9_given_reply,
 )
 
 COMPONENT = "journal"
@@ -55,4 +56,5 @@ MIGRATIONS = (
     v6_recipients.STEP,
     v7_via.STEP,
     v8_blobs.STEP,
+    v9_given_reply.STEP,
 )

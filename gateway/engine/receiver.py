@@ -4,9 +4,10 @@ Everything about one page happens in one transaction: ledger and inbox rows, the
 cursor. So ``accepted`` is never seen before its row is on disk. Following the stream is in ``streams``.
 """
 
+from collections.abc import Sequence
 from contextlib import suppress
 
-from gateway.engine import acks, recall, signals
+from gateway.engine import acks, firstreply, recall, signals
 from gateway.engine.deliveries import on_ack, on_new_epoch, on_reply
 from gateway.engine.recall import POSSIBLE_DUPLICATE
 from gateway.engine.residents import Residents
@@ -29,7 +30,7 @@ from outbox.envelope import (
 )
 from outbox.errors import CallerError, InvalidEvent
 from outbox.ids import AgentId, Epoch, EventId, NodeId, event_id
-from outbox.kinds import RULES, Kind, known_kind
+from outbox.kinds import RULES, Kind, Outcome, known_kind
 from outbox.limits import EXPIRES_IN_MS_DEFAULT
 from outbox.readership import names
 from outbox.recall import RECALL, RECALLED, STREAM_EPOCH, StreamEpoch
@@ -145,6 +146,9 @@ def _take(tick: Tick, residents: Residents, turns: Turns, arrived: Arrived, *, h
         refusal = "not_owner" if event.to_agent_id is not None else "no_recipient"
         acks.refuse(tick, arrived.source, event.event_id, refusal)
         return
+    if not held and firstreply.is_second(tick, arrived.source, event):
+        _set_aside(tick, turns, arrived, here)
+        return
     if not any(turns.has_room(agent, event.priority, held=held) for agent in here):
         acks.refuse(tick, arrived.source, event.event_id, INBOX_FULL)
         for agent in here:
@@ -154,12 +158,21 @@ def _take(tick: Tick, residents: Residents, turns: Turns, arrived: Arrived, *, h
     for row in rows:
         tick.store.put_received(row)
     acks.accept(tick, rows[0])
+    firstreply.note(tick, arrived.source, event)
     for row in rows:
         if turns.has_room(row.to_agent, event.priority, held=held):
             turns.take(tick, row, event)
         else:
             turns.refuse(tick, row.to_agent, event.event_id)
             turns.turn_away(tick, row, INBOX_FULL)
+
+
+def _set_aside(tick: Tick, turns: Turns, arrived: Arrived, here: Sequence[AgentId]) -> None:
+    """Its agent has another node's answer already: this one is in the inbox to be looked at, and no turn."""
+    rows = [_row(tick, arrived, agent, held=False) for agent in here]
+    acks.accept(tick, rows[0])
+    for row in rows:
+        turns.turn_away(tick, row, firstreply.SUPERSEDED, Outcome.REFUSED)
 
 
 def _row(tick: Tick, arrived: Arrived, agent: AgentId, *, held: bool) -> Received:

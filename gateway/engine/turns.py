@@ -12,6 +12,7 @@ from gateway.courier.timers import Timers
 from gateway.engine import acks
 from gateway.engine.awaited import WRONG_SIZE, says_wrong_size
 from gateway.engine.effects import Handed, Subscribed
+from gateway.engine.firstreply import SUPERSEDED, is_second
 from gateway.engine.fullness import Fullness
 from gateway.engine.held import Held
 from gateway.engine.inputs import Now, Subscribe
@@ -96,9 +97,9 @@ class Turns:
         if row.state is TurnState.QUEUED:
             self._withhold(tick, row)
 
-    def turn_away(self, tick: Tick, row: Received, why: str) -> None:
-        """One of several recipients cannot have it."""
-        self._end(tick, row, Outcome.FAILED, why)
+    def turn_away(self, tick: Tick, row: Received, why: str, outcome: Outcome = Outcome.FAILED) -> None:
+        """It was accepted, and this recipient cannot have it."""
+        self._end(tick, row, outcome, why)
 
     def join(self, tick: Tick, agent: AgentId) -> None:
         """An agent that came late gets the broadcasts that have not expired, as far as it has room."""
@@ -147,12 +148,13 @@ class Turns:
             assert event.source_agent_id is not None
             epoch = event.trace.source_owner_epoch
             match standing(tick.view, event.source_agent_id, row.source, epoch):
+                case Standing.OWNER if is_second(tick, row.source, event):
+                    self._end(tick, row, Outcome.REFUSED, SUPERSEDED)
                 case Standing.OWNER:
                     self._let_go(tick, row)
                 case Standing.FOREIGN:
-                    tick.open_incident(
-                        FOREIGN_AGENT, row.event_id, f"{event.source_agent_id} at {row.source}"
-                    )
+                    whose = f"{event.source_agent_id} at {row.source}"
+                    tick.open_incident(FOREIGN_AGENT, row.event_id, whose)
                     self._end(tick, row, Outcome.REFUSED, FOREIGN_AGENT)
                 case _:
                     pass  # the record has not come yet
@@ -193,7 +195,7 @@ class Turns:
     def supersede(self, tick: Tick, source: NodeId, event: EventId) -> None:
         """A later attempt went to another node: what is for one agent, and free, is engaged there."""
         rows = [row for row in tick.store.turns_of(source, event) if row.share is Share.SOLE]
-        self._withdraw(tick, rows, Outcome.REFUSED, "superseded")
+        self._withdraw(tick, rows, Outcome.REFUSED, SUPERSEDED)
 
     def _withdraw(self, tick: Tick, rows: list[Received], outcome: Outcome, why: str) -> None:
         for row in rows:
@@ -331,13 +333,8 @@ class Turns:
         self._courier.discard(stream, key)
         for what in (_EXPIRES, _HOLD_ENDS):
             self._deadlines.cancel((what, key))
-        done = replace(
-            row,
-            state=TurnState.DONE,
-            outcome=outcome,
-            error=error,
-            done_at_ms=tick.now.wall_ms,
-        )
+        now_ms = tick.now.wall_ms
+        done = replace(row, state=TurnState.DONE, outcome=outcome, error=error, done_at_ms=now_ms)
         tick.store.put_received(done)
         if row.to_agent in self._fullness and self._courier.has_room(stream, PRIORITY_NORMAL):
             self._fullness.eased(tick, row.to_agent)

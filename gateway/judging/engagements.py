@@ -8,6 +8,7 @@ knew anything about cannot be told from what is new.
 from collections.abc import Callable, Iterator
 
 from gateway.engine.recall import DUPLICATE_ENGAGEMENT, POSSIBLE_DUPLICATE
+from gateway.judging.answers import given_twice
 from gateway.judging.facts import Mesh
 from gateway.judging.faults import Fault, FaultKind
 from gateway.judging.pasts import NONE, Past, Pasts, Way
@@ -32,6 +33,9 @@ def check_engagements(mesh: Mesh, account: Account, pasts: Pasts = NONE) -> Iter
         else:
             yield from _again(turn, past, mesh, pasts)
     yield from _on_two_nodes(mesh, account, pasts)
+    for facts in mesh.values():
+        for event, nodes in given_twice(facts.received.values(), facts.deliveries.values()):
+            yield Fault(FaultKind.ENGAGED_TWICE, event, f"answered twice, by {' and '.join(nodes)}")
 
 
 def ends_before(account: Account) -> Callable[[Sighting], int | None]:

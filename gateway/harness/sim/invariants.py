@@ -17,6 +17,7 @@ from gateway.harness.sim.outbox import OutboxRead, Place, read_outbox
 from gateway.harness.sim.plan import Fault
 from gateway.harness.sim.remembering import judge_memories
 from gateway.harness.sim.told import told
+from gateway.judging.answers import given_twice
 from outbox.chain import Entry
 from outbox.delivery import INBOX_FULL, is_for_several, settled
 from outbox.envelope import Ack, Event, decode_event, decode_payload
@@ -74,6 +75,7 @@ def judge(mesh: SimMesh, liars: Sequence[Liar]) -> Iterator[Finding]:
         yield from _incidents(name, home.disk)
         yield from told(name, home.disk)
         yield from _turns(mesh, name, home.disk)
+        yield from _answered_once(mesh, name, home.disk)
         for source, outbox in outboxes.items():
             yield from _cursor(mesh, home.disk, mesh.homes[source].disk, outbox, outboxes[name])
         yield from forgotten(mesh, name, outboxes[name])
@@ -312,6 +314,12 @@ def _engaged_once(mesh: SimMesh) -> Iterator[Finding]:
                 if other != name and not _is_told(mesh, row, other, name):
                     what = f"{row.event_id} was engaged at {other} and {name}, and nobody says so"
                     yield Finding(Promise.ENGAGED_ONCE, what)
+
+
+def _answered_once(mesh: SimMesh, name: NodeId, disk: Disk) -> Iterator[Finding]:
+    turns = (row for one in mesh.residents(name) for row in disk.inbox(one.name, done=True, limit=_ALL))
+    for event, nodes in given_twice(turns, disk.deliveries(_STATES, _ALL)):
+        yield Finding(Promise.ENGAGED_ONCE, f"{name} dealt the answers of {nodes} to {event}")
 
 
 def _is_told(mesh: SimMesh, row: Received, *nodes: NodeId) -> bool:

@@ -1,0 +1,58 @@
+"""Of what several nodes answer to one message its sender is given the first.
+
+A message whose owner was away went to a fallback as well, and both have answered. A second turn would do the
+work of the first again. So the later answer is accepted and kept, and its turn ends before it begins. How
+often the node answers that was first is its own affair: all of that is dealt.
+"""
+
+from msgspec.structs import replace
+
+from gateway.engine.tick import Tick
+from outbox.delivery import is_for_several
+from outbox.envelope import Event
+from outbox.ids import NodeId
+from outbox.kinds import Kind
+from outbox.records import Delivery, DeliveryState, TurnState
+
+SUPERSEDED = "superseded"
+
+
+def is_second(tick: Tick, source: NodeId, event: Event) -> bool:
+    """Whether it is a reply to an agent that has, or is about to get, the answer of another node."""
+    row = _asked(tick, source, event)
+    if row is None:
+        return False
+    others = tick.store.obligations(row.event_id)
+    return any(_is_given(tick, other) for other in others if other.node != source)
+
+
+def note(tick: Tick, source: NodeId, event: Event) -> None:
+    """An event was accepted. A reply is the answer of its node, unless that has given one before."""
+    row = _asked(tick, source, event)
+    if row is not None and not _is_given(tick, row):
+        tick.store.put_delivery(replace(row, reply=event.event_id))
+
+
+def _asked(tick: Tick, source: NodeId, event: Event) -> Delivery | None:
+    """The row of the node that answers, where another one may answer too."""
+    if event.kind != Kind.REPLY:
+        return None
+    assert event.corr_id is not None, "the envelope asks for it"
+    row = tick.store.delivery(event.corr_id, source)
+    if row is None or is_for_several(row):
+        return None
+    if (event.source_agent_id, event.to_agent_id) != (row.to_agent, row.from_agent):
+        return None
+    alone = row.attempt == 1 and row.state is not DeliveryState.SUPERSEDED
+    return None if alone else row
+
+
+def _is_given(tick: Tick, row: Delivery) -> bool:
+    """What is held may still be refused, and what expired unseen was given to nobody."""
+    if row.reply is None:
+        return False
+    assert row.node is not None, "only a node answers"
+    turn = tick.store.received(row.node, row.reply, row.from_agent)
+    if turn is None:
+        return True  # it is over, and was forgotten
+    return turn.engaged_at_ms is not None or turn.state in {TurnState.QUEUED, TurnState.LEASED}
