@@ -119,7 +119,7 @@ class Signal(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw
     """Payload of kind ``signal``: a hint from gateway to gateway."""
 
     signal: str
-    """``incident``, ``status_request``, ``stream_epoch`` …"""
+    """``incident``, ``status_request``, ``status_unknown``, ``stream_epoch`` …"""
     ref: EventId | None = None
     detail: str = ""
     incident: "IncidentNotice | None" = None

@@ -7,12 +7,12 @@ cursor. So ``accepted`` is never seen before its row is on disk. Following the s
 from collections.abc import Sequence
 from contextlib import suppress
 
-from gateway.engine import acks, firstreply, recall, signals
+from gateway.engine import acks, firstreply, inquiries, recall, signals
 from gateway.engine.deliveries import on_ack, on_new_epoch, on_reply
+from gateway.engine.own_stream import Reason
 from gateway.engine.recall import POSSIBLE_DUPLICATE
 from gateway.engine.residents import Residents
 from gateway.engine.tick import Arrived, Place, Tick
-from gateway.engine.timers import ask_open
 from gateway.engine.turns import Turns
 from gateway.routing import Standing, standing
 from outbox.chain import Entry, Stub
@@ -238,20 +238,23 @@ def _signal(tick: Tick, turns: Turns, arrived: Arrived) -> None:
         history = said.remembered or ((said.previous, said.last_known),)
         on_new_epoch(tick, arrived.source, history, began)
         _ask_if_passed(tick, arrived, said)
-    if signal.signal != "status_request" or signal.ref is None:
-        return
-    rows = tick.store.turns_of(arrived.source, event_id(signal.ref))
-    if rows:
-        acks.repeat(tick, acks.combined(rows))
+    elif signal.signal == inquiries.STATUS_REQUEST and signal.ref is not None:
+        inquiries.answer(tick, arrived.source, event_id(signal.ref))
+    elif signal.signal == inquiries.STATUS_UNKNOWN and signal.ref is not None:
+        inquiries.hear_unknown(tick, arrived.source, event_id(signal.ref))
 
 
 def _ask_if_passed(tick: Tick, arrived: Arrived, said: StreamEpoch) -> None:
-    """Who had not read the epoch before to its end reads that no more. It is said first in an epoch."""
+    """Who had not read the epoch before to its end reads that no more. It is said first in an epoch.
+
+    Who has may have read another history of it, when its writer did not know what it had forgotten.
+    """
     known = tick.store.cursor(arrived.source)
     if arrived.entry.seq > 1 or known is None:
         return
-    if known.epoch != said.previous or known.seq < said.last_known:
-        ask_open(tick, arrived.source)
+    passed = known.epoch != said.previous or known.seq < said.last_known
+    if passed or said.reason == Reason.ROLLBACK:
+        inquiries.ask_open(tick, arrived.source)
 
 
 def _incident(tick: Tick, arrived: Arrived, signal: Signal) -> None:

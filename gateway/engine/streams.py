@@ -11,12 +11,12 @@ from typing import NamedTuple
 from gateway.engine import forks, receiver
 from gateway.engine.effects import CaughtUp, CursorMoved, StreamBroken
 from gateway.engine.inputs import FloorRead, LinkUp, PageRead, RelayCaught
+from gateway.engine.inquiries import ask_open
 from gateway.engine.mirrors import Mirrors
 from gateway.engine.peers import reached
 from gateway.engine.residents import Residents
 from gateway.engine.stalls import StreamFlows, StreamStalled
 from gateway.engine.tick import Place, Tick
-from gateway.engine.timers import ask_open
 from gateway.engine.turns import Turns
 from outbox.chain import Checkpoint, Entry, Excerpt, Head, Page, Stub, follow
 from outbox.chain import genesis as genesis_of

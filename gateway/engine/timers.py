@@ -4,13 +4,12 @@ from msgspec.structs import replace
 
 from gateway.engine.attempts import retry
 from gateway.engine.deliveries import advance
-from gateway.engine.letters import NEVER_ACCEPTED, NOT_PROCESSED, about, bury, notice
-from gateway.engine.limits import DUE_MAX, REPEATED_MAX
+from gateway.engine.inquiries import ask
+from gateway.engine.letters import NEVER_ACCEPTED, NOT_PROCESSED, about, bury
+from gateway.engine.limits import DUE_MAX
 from gateway.engine.tick import Tick
-from outbox.delivery import Input, settled
-from outbox.envelope import Signal, encode_payload
+from outbox.delivery import Input
 from outbox.ids import NodeId, Seq, epoch_ordinal
-from outbox.kinds import Kind
 from outbox.records import Delivery, DeliveryState
 
 
@@ -53,21 +52,6 @@ def read_by(tick: Tick, node: NodeId) -> Seq | None:
     return published[1] if read else None
 
 
-def ask_open(tick: Tick, node: NodeId) -> None:
-    """Part of a node's outbox was passed unread: the end of what it has accepted may stand there.
-
-    What it has not accepted is found lost as ever.
-    """
-    for row in tick.store.deliveries([DeliveryState.ACCEPTED], REPEATED_MAX):
-        if row.node == node and not settled(Kind(row.kind), row.state):
-            _ask(tick, row, node)
-
-
-def _ask(tick: Tick, row: Delivery, node: NodeId) -> None:
-    signal = Signal(signal="status_request", ref=row.event_id)
-    tick.emit(notice(tick, Kind.SIGNAL, encode_payload(signal), row.event_id), (node,))
-
-
 def _unaccepted(tick: Tick, row: Delivery) -> None:
     assert row.node is not None, "what has no node is a dead letter from the start"
     upto = read_by(tick, row.node)
@@ -97,6 +81,6 @@ def _overdue(tick: Tick, row: Delivery) -> None:
         return
     assert row.node is not None
     if tick.store.incident(NOT_PROCESSED, about(row)) is None:
-        _ask(tick, row, row.node)
+        ask(tick, row, row.node)
     tick.open_incident(NOT_PROCESSED, about(row), f"{row.to_agent} at {row.node}")
     tick.store.put_delivery(replace(row, next_at_ms=give_up_ms))

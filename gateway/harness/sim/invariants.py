@@ -146,9 +146,10 @@ def _compared(mesh: SimMesh, name: NodeId, disk: Disk, row: Delivery) -> Iterato
     needless = row.state is DeliveryState.DEAD_LETTER or row.processed_at_ms is None
     unheard = needless and (skipped(disk, there) or _left_behind(there, row))
     twice = row.node in mesh.twins.of or mesh.memories.dealt_again(row.node, row.event_id)
-    ended = any(turn.state is TurnState.DONE for turn in lost)
-    by_itself = any(turn.error in _BY_THE_NODE or not turn.delivery_count for turn in turns)
-    unheard = unheard or twice or (ended and by_itself)  # while an answer was waited for, after it went back
+    ended = [turn for turn in lost if turn.state is TurnState.DONE]
+    by_itself = any(turn.error in _BY_THE_NODE or not turn.delivery_count for turn in (*turns, *ended))
+    # one of its ends was the node's own, before or after it went back, and the other one an agent's
+    unheard = unheard or twice or (bool(ended) and by_itself)
     yield from _agreement(name, row, combined(turns) if turns else None, unheard=unheard)
 
 

@@ -15,7 +15,7 @@ from outbox.delivery import is_for_several, settled
 from outbox.envelope import Ack, decode_event, decode_payload
 from outbox.ids import EventId, NodeId, epoch_ordinal
 from outbox.kinds import RULES, Kind, Outcome
-from outbox.records import Delivery, Received, TurnState
+from outbox.records import Delivery, Received, Share, TurnState
 
 _REPORTS = (POSSIBLE_DUPLICATE, DUPLICATE_ENGAGEMENT)
 
@@ -78,11 +78,17 @@ class Memories:
         ended = sent is not None and _is_over(sent)
         told = self._knows(node)
         accepted = sent is not None and self._said_before(node, sent) and self._could_say(node, source)
-        if sent is not None and not told and not RULES[Kind(sent.kind)].processed:
-            accepted = False  # of a reply that was dealt before its node knew there is no ACK to ask about
+        if sent is not None and not told and not self._is_acknowledged(node, sent, agent):
+            accepted = False  # dealt before its node knew: there is no ACK to ask about
         self.again.append(Again(node, source, event, told, accepted))
         wrong = ended and told and not resumed and source != node and self._could_say(node, source)
         return f"{node} dealt {event} again, although {source} knows its end" if wrong else ""
+
+    def _is_acknowledged(self, node: str, sent: Delivery, agent: str) -> bool:
+        """Whether the sender hears of the end: not of a reply's, nor where an agent came late."""
+        rows = self.disk(node).ledger(sent.event_id)
+        late = any(row.to_agent == agent and row.share is Share.LATE for row in rows)
+        return RULES[Kind(sent.kind)].processed and not late
 
     def ended(self, node: str, agent: str, event: str) -> None:
         """A turn has ended where it is remembered."""

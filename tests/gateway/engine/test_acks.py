@@ -94,6 +94,9 @@ def test_nobody_learns_of_the_events_of_others(world: Any, stranger: Any) -> Non
     said = len(world.said("b"))
     unknown = "evt_" + "7" * 32
     world.tick("b", stranger.says(ask_again(stranger, event), ask_again(stranger, unknown)))
+    told = [decode_payload(each, Signal) for each in world.said("b")[said:]]
+    assert told == [Signal(signal="status_unknown", ref=each) for each in (event, unknown)]
+    said += 2
     other = stranger.event(kind=Kind.SIGNAL, source_agent_id=None, to_agent_id=None)
     presence = encode_payload(Signal(signal="presence"))
     world.tick("b", stranger.says(msgspec.structs.replace(other, payload=presence)))
