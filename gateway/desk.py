@@ -69,11 +69,13 @@ class GatewayDesk:
             by: Literal["us", "them"] = "us" if link.dialled else "them"
             return LinkStatus(node=peer, state=LinkState.UP, since_ms=link.since_ms, dialled_by=by)
         busy = report is not None and report.state is DialState.CONNECTING
+        down = self.registry.down(peer)
+        dialling = report.last_error if report is not None else ""
         return LinkStatus(
             node=peer,
             state=LinkState.CONNECTING if busy else LinkState.DOWN,
-            since_ms=self.registry.down_since_ms(peer) or self.started_at_ms,
-            last_error=report.last_error if report is not None else "",
+            since_ms=down.since_ms if down is not None else self.started_at_ms,
+            last_error=dialling or (down.why if down is not None else ""),
             dialled_by="us" if report is not None else "them",
         )
 

@@ -59,6 +59,8 @@ class InviteRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     status: InviteStatus
     node: NodeId | None
     """Which node may use it; None: any."""
+    reads_all: bool = False
+    """Whether that node may then read what is for others."""
     created_at: str
     expires_at: str
 

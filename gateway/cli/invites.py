@@ -60,8 +60,11 @@ def list_invites(context: click.Context, *, as_json: bool) -> None:
     if as_json:
         emit_json(rows)
         return
-    shown = [(row.invite_id, row.status, row.node, row.created_at, row.expires_at) for row in rows]
-    table(("invite", "status", "node", "created", "expires"), shown, empty="no invites")
+    shown = [
+        (row.invite_id, row.status, row.node or "any", row.reads_all, row.created_at, row.expires_at)
+        for row in rows
+    ]
+    table(("invite", "status", "node", "reads all", "created", "expires"), shown, empty="no invites")
 
 
 @invites.command()

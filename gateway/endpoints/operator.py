@@ -10,6 +10,7 @@ from starlette.routing import Route
 from auth.invites import Invite as KnownInvite
 from auth.tokens import hash_token, make_token
 from gateway.api.operator import AgentAdded, AgentRemoved, AgentSet, InviteAnswer, InviteRow, PrunedAnswer
+from gateway.door import PIPE_ALL
 from gateway.endpoints.actors import need_admin
 from gateway.endpoints.answers import json
 from gateway.endpoints.bodies import AddAgentBody, InviteBody, NoQuery, PruneOutboxBody, SetAgentBody
@@ -170,6 +171,7 @@ def _invite_row(invite: KnownInvite) -> InviteRow:
         invite_id=invite.id,
         status=invite.status,
         node=invite.expected_node,
+        reads_all=PIPE_ALL in invite.rooms,
         created_at=rfc3339(invite.created_at_ms),
         expires_at=rfc3339(invite.expires_at_ms),
     )

@@ -7,7 +7,7 @@ is answered the same whether or not the blob is here.
 
 from collections.abc import Callable, Iterable
 
-from gateway.links.errors import ReaderRefused
+from gateway.links.errors import ReaderRefused, VersionRefused
 from gateway.wire.frames import Filter, Want
 from outbox.envelope import decode_header
 from outbox.errors import InvalidEvent
@@ -16,6 +16,9 @@ from outbox.readership import names
 from outbox.records import Naming
 from stateroom.view import View
 
+WHOLE = 1
+"""The version of the frames in which all bodies travel: only by them can the chain be followed."""
+
 
 def check_filter(want: Want, peer: NodeId, view: View) -> None:
     """Raises ReaderRefused for a peer that wants bodies which are not for it."""
@@ -23,6 +26,15 @@ def check_filter(want: Want, peer: NodeId, view: View) -> None:
         raise ReaderRefused(
             f"{peer} wants what is for others",
             hint=f"for a collector or a mirror: gateway invite {peer} --reads-all, and join again",
+        )
+
+
+def check_version(version: int, peer: NodeId, view: View) -> None:
+    """Raises VersionRefused when nothing can be left out of what a peer is given, and it may not have all."""
+    if version == WHOLE and not view.reads_all(peer):
+        raise VersionRefused(
+            f"{peer} speaks version {WHOLE} of the frames, in which it would be given what is for others",
+            hint=f"update {peer}, or let it read all: gateway invite {peer} --reads-all, and join again",
         )
 
 

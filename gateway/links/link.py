@@ -13,7 +13,7 @@ from gateway.engine.inputs import FloorRead, LinkDown, LinkUp, PageRead, StreamH
 from gateway.links.asking import Asking, is_over
 from gateway.links.bloblane import BlobLane
 from gateway.links.credit import Allowance, Grants, Window
-from gateway.links.entitlement import check_filter
+from gateway.links.entitlement import check_filter, check_version
 from gateway.links.errors import LinkEnded, SocketClosed
 from gateway.links.greeting import agreed_version
 from gateway.links.hub import Hub
@@ -69,6 +69,8 @@ class Link:
         """Given by the registry; higher is later."""
         self.since_ms = local.clock.wall_ms()
         self.version = VERSION
+        self.over: MeshError | None = None
+        """Why it has ended, where somebody broke a rule or said why."""
         self._local = local
         self._verify = verify
         self._socket = socket
@@ -99,7 +101,8 @@ class Link:
         except* SocketClosed as gone:
             log.info("link.closed", peer=self.peer, why=str(first_of(gone)))
         except* MeshError as broken:
-            await self._say_bye(first_of(broken))
+            self.over = first_of(broken)
+            await self._say_bye(self.over)
         finally:
             self.blobs.close()
             if self._ended.done() and not self._ended.cancelled():
@@ -167,6 +170,7 @@ class Link:
         except TimeoutError:
             raise LinkEnded(f"{self.peer} opened a link and says nothing") from None
         self.version = agreed_version(hello, self.peer, who.mesh)
+        check_version(self.version, self.peer, self._local.view())
         if self.version == 1:
             self._allowance, self._progress.every_ms = Window(), 0
         vouched = self._shelf.vouch(self.peer) if self.version > 1 else []

@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Callable
+from typing import NamedTuple
 
 import structlog
 
@@ -28,6 +29,18 @@ _FAULTS = frozenset({BrokenChain.code, BodyWithheld.code, ForeignEpoch.code})
 """What the bringer of a page is to blame for; all else is our own trouble, and passes."""
 
 
+class Down(NamedTuple):
+    """How a link ended."""
+
+    since_ms: int
+    why: str
+    """What was said about it; empty when the line just broke."""
+
+
+def _words(error: MeshError | None) -> str:
+    return ": ".join(filter(None, (str(error), error.hint))) if error is not None else ""
+
+
 class Registry:
     """Who is connected, by peer and channel (``state``, ``cursors``, ``pipe``); implements ``Hub``."""
 
@@ -35,7 +48,7 @@ class Registry:
         self._local = local
         self._node = local.identity.node
         self._clock: Clock = local.clock
-        self._down_since_ms: dict[NodeId, int] = {}
+        self._down: dict[NodeId, Down] = {}
         self._links: dict[NodeId, Link] = {}
         self._numbered: dict[int, Link] = {}
         """Links that have been greeted."""
@@ -103,7 +116,7 @@ class Registry:
         finally:
             if self._links.get(link.peer) is link:
                 del self._links[link.peer]
-                self._down_since_ms[link.peer] = self._clock.wall_ms()
+                self._down[link.peer] = Down(self._clock.wall_ms(), _words(link.over))
                 link.gone()
             self._wake()
 
@@ -138,9 +151,9 @@ class Registry:
         """Peers with a link, by name."""
         return tuple(sorted(self._links))
 
-    def down_since_ms(self, peer: NodeId) -> int | None:
-        """When the last link to a peer ended; None when there was none since the start."""
-        return self._down_since_ms.get(peer)
+    def down(self, peer: NodeId) -> Down | None:
+        """How the last link to a peer ended; None when there was none since the start."""
+        return self._down.get(peer)
 
     # --- told by links
 

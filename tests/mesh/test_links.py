@@ -82,14 +82,16 @@ async def test_a_stopped_peer_goes_on_where_it_was(pair: tuple[Node, Node]) -> N
     assert faults(pair, witness.account()) == []
 
 
-async def test_a_peer_of_version_1_is_served_whole_pages_and_read(
-    pair: tuple[Node, Node], double: Newcomer
+async def test_a_peer_of_version_1_that_may_read_all_is_served_whole_pages_and_read(
+    pair: tuple[Node, Node],
 ) -> None:
     """It knows one outbox a side, no credit and no filters; what it does not know it is not sent."""
-    vps, mbp = pair
-    mbp.kill()
+    vps, _ = pair
+    door = await door_of(vps)
+    lab = door.newcomer("lab")
+    await lab.join(await door.invite("lab", reads_all=True))
     await talk(vps, "ada", "bob", 3, Witness())
-    async with open_pipe(double, version=1) as pipe:
+    async with open_pipe(lab, version=1) as pipe:
         await pipe.greet()
         assert isinstance(await pipe.next(Have), Have)
         pages = await pipe.next(Entries)
@@ -98,3 +100,24 @@ async def test_a_peer_of_version_1_is_served_whole_pages_and_read(
         assert all(isinstance(entry, Entry) for entry in pages.page.entries)
         wanted = await pipe.next(Ping)
         assert isinstance(wanted, Ping)
+
+
+async def test_any_other_peer_of_version_1_is_told_why_not_and_so_is_our_operator(
+    pair: tuple[Node, Node],
+) -> None:
+    vps, _ = pair
+    door = await door_of(vps)
+    lab = door.newcomer("lab")
+    await lab.join(await door.invite("lab"))
+    async with open_pipe(lab, version=1) as pipe:
+        await pipe.greet()
+        said, _ = await pipe.farewell()
+    assert isinstance(said, Bye)
+    assert (said.code, "update lab" in said.hint) == ("version", True)
+
+    async def shown() -> bool:
+        async with vps.client() as gateway:
+            links = {str(link.node): link for link in (await gateway.status()).links}
+        return "lab" in links and "update lab" in links["lab"].last_error
+
+    await until(shown, 15, "gateway doctor says why there is no link")

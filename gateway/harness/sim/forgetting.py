@@ -60,7 +60,7 @@ def _waited_for(gateway: SimGateway, peer: NodeId) -> bool:
     now_ms, link = gateway.home.clock.wall_ms(), gateway.registry.link(peer)
     if link is not None:
         return now_ms - link.since_ms > _KNOWN_AFTER_MS
-    down_ms = gateway.registry.down_since_ms(peer) or gateway.began_ms
+    down_ms = down.since_ms if (down := gateway.registry.down(peer)) is not None else gateway.began_ms
     return now_ms - down_ms < _LATELY_MS
 
 

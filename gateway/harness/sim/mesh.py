@@ -176,9 +176,11 @@ class SimMesh:
             home.stored.update(addresses)
 
     def _admission(self, node: NodeId) -> str:
-        """Who carries files for others is a seed; whoever else keeps copies was admitted for that."""
+        """Who carries files for others is a seed; whoever else keeps copies was admitted for that, and so was
+        everybody in a mesh of which a part cannot be given less than all."""
         carries = node in self.topology.mirrors
-        return self.keys.admission(node, "seed" if self.files and carries else "member", reads_all=carries)
+        reads_all = carries or (node in self.names and bool(self.topology.old))
+        return self.keys.admission(node, "seed" if self.files and carries else "member", reads_all=reads_all)
 
     def _address(self, node: NodeId) -> str:
         body = NodeBody(

@@ -1,7 +1,7 @@
 import pytest
 
-from gateway.links.entitlement import check_filter, may_fetch
-from gateway.links.errors import ReaderRefused
+from gateway.links.entitlement import check_filter, check_version, may_fetch
+from gateway.links.errors import ReaderRefused, VersionRefused
 from gateway.wire.frames import Filter, Want
 from outbox.envelope import Header, encode_header
 from outbox.ids import EventId, NodeId
@@ -60,4 +60,14 @@ def test_nobody_else_reads_what_is_for_others(peer: str) -> None:
         check_filter(Want(A, None, 0, which), NodeId(peer), VIEW)
     with pytest.raises(ReaderRefused, match=peer) as refused:
         check_filter(Want(A, None, 0, Filter.ALL), NodeId(peer), VIEW)
+    assert "--reads-all" in refused.value.hint
+
+
+@pytest.mark.parametrize("peer", ["member", "stranger"])
+def test_version_1_has_no_filter_and_is_for_who_may_read_all(peer: str) -> None:
+    for entitled in ("seed", "mirror"):
+        check_version(1, NodeId(entitled), VIEW)
+    check_version(2, NodeId(peer), VIEW)
+    with pytest.raises(VersionRefused, match="what is for others") as refused:
+        check_version(1, NodeId(peer), VIEW)
     assert "--reads-all" in refused.value.hint

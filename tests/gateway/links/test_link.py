@@ -71,6 +71,8 @@ async def test_two_gateways_read_each_other(pair: Mesh) -> None:
 
 async def test_the_newest_version_that_both_speak_is_spoken(pair: Mesh) -> None:
     a = pair.gateways["a"]
+    pair.readers.add(B)
+    a.see()
     await a.send("ann", "bob")
     async with peer_of(a) as wire:
         await wire.say(Hello(1, (1,), B, MESH, 0))
@@ -84,6 +86,18 @@ async def test_the_newest_version_that_both_speak_is_spoken(pair: Mesh) -> None:
         assert all(isinstance(entry, Entry) for entry in page.entries)
         await wire.say(Entries(B, page_of_b(genesis(MESH, B, EPOCH), b"no event")))
         assert (await wire.hear(Seen)).seq == 1
+
+
+async def test_a_peer_that_cannot_be_given_less_than_all_is_given_nothing(pair: Mesh) -> None:
+    a = pair.gateways["a"]
+    await a.send("ann", "bob")
+    async with peer_of(a) as wire:
+        await wire.say(Hello(1, (1,), B, MESH, 0))
+        said = await wire.hear(Bye)
+        assert (said.code, "--reads-all" in said.hint) == ("version", True)
+    down = a.registry.down(B)
+    assert down is not None
+    assert "--reads-all" in down.why, "our operator is told as well"
 
 
 async def test_two_versions_away_there_is_a_goodbye_with_a_hint(pair: Mesh) -> None:

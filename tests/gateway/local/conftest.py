@@ -27,7 +27,7 @@ from gateway.blobs.threads import ThreadedBlobs
 from gateway.client import GatewayClient
 from gateway.clock import Clock
 from gateway.courier.limits import CourierLimits
-from gateway.door import ROOMS, Door
+from gateway.door import PIPE_ALL, ROOMS, Door
 from gateway.endpoints.local import local_app
 from gateway.endpoints.turn_sockets import TurnSockets
 from gateway.engine import Engine
@@ -131,7 +131,7 @@ class LocalNode:
             boot="boot",
             nonce_key=bytes(32),
             certificate=issue_certificate(ROOT, HERE, key.public, self.clock.wall_ms()),
-            rooms=ROOMS,
+            rooms=(*ROOMS, PIPE_ALL),
             ledger=SqliteLedger(self.journal.database),
         )
 

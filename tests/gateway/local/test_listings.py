@@ -153,6 +153,9 @@ async def test_invites_are_shown_once_and_listed_without_their_secret(node: "Loc
         assert code.token.text not in msgspec.json.encode(listed).decode()
         await gateway.revoke_invite(made.invite_id)
         assert [row.status for row in await gateway.invites()] == ["revoked"]
+        reader = await gateway.invite("mirror", reads_all=True)
+        entitled = {row.invite_id for row in await gateway.invites() if row.reads_all}
+        assert entitled == {reader.invite_id}
         with pytest.raises(Denied):
             await gateway.revoke_invite("inv_aaaaaaaaaaaaaaaa")
         with pytest.raises(Denied) as refused:
