@@ -35,7 +35,7 @@ from stateroom.bodies import (
     NodeBody,
     RoomMap,
 )
-from stateroom.forks import fork_body, fork_key_of
+from stateroom.forks import fork_body, fork_key_of, fork_proof
 from stateroom.index import Index
 from stateroom.pace import Pace
 from stateroom.presence import Presence
@@ -43,6 +43,9 @@ from stateroom.records import sign_record
 from stateroom.room import Room
 from stateroom.store import RoomStore
 from stateroom.view import View
+
+STATE_MAPS = frozenset({RoomMap.NODES, RoomMap.ADMISSIONS, RoomMap.AGENTS, RoomMap.FORKS})
+"""What the room ``state`` holds; cursors have a room of their own."""
 
 SOFTWARE = f"gateway-mesh/{version('gateway-mesh')}"
 
@@ -71,8 +74,7 @@ class Rooms:
         self._cursors: dict[NodeId, Head] = {}
         self._said: tuple[tuple[str, ...], Checkpoint | None] | None = None
         self._cursors_changed = asyncio.Event()
-        state = frozenset({RoomMap.NODES, RoomMap.ADMISSIONS, RoomMap.AGENTS, RoomMap.FORKS})
-        self.state = self._room(STATE_ROOM, state, Pace(), self._presence)
+        self.state = self._room(STATE_ROOM, STATE_MAPS, Pace(), self._presence)
         slow = Pace(window_s=CURSORS_EVERY_S)
         self.cursors = self._room(CURSORS_ROOM, frozenset({RoomMap.CURSORS}), slow, None)
 
@@ -103,6 +105,10 @@ class Rooms:
             for node, heard in self._presence.seen().items()
         }
         return self._index.view(seen, self._presence.version)
+
+    def fork_proofs(self) -> list[ForkProof]:
+        """Which nodes have written two histories."""
+        return [fork_proof(record) for record in self._index.records(RoomMap.FORKS)]
 
     def named(self, name: str) -> Room | None:
         """The room of that name."""

@@ -185,10 +185,11 @@ def _of_streams(
     out: Path,
 ) -> dict[IncidentClass, "DataFrame"]:
     """Write the tables about outboxes, and read the subjects of their incidents from there."""
+    twice = forks(read_copies(spark, files), files.proofs)
     gone: Forgotten = {(found.node, found.epoch): found.places for found in files.forgotten}
     return {
         IncidentClass.SEQ_GAP: seq_gaps(_kept(spark, gaps_table(spark, held, gone), out / "gaps")),
-        IncidentClass.FORK: forked(_kept(spark, forks(read_copies(spark, files)), out / "forks")),
+        IncidentClass.FORK: forked(_kept(spark, twice, out / "forks")),
         IncidentClass.CLOCK_SKEW: clock_skews(_kept(spark, skew(lifecycle), out / "skew")),
         IncidentClass.UNKNOWN_KIND: unknown_kinds(_kept(spark, strangers(events), out / "strangers")),
     }

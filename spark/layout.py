@@ -5,6 +5,7 @@
     events/v=1/sourceNodeId=<node>/epoch=<epoch>/seq-<first>-<last>.parquet
     quarantine/v=1/sourceNodeId=<node>/epoch=<epoch>/seq-<first>-<last>.parquet
     forks/v=1/sourceNodeId=<node>/epoch=<epoch>/seq-<first>-<last>.parquet
+    forks/v=1/sourceNodeId=<node>/epoch=<epoch>/proof-<seq>.json
     forgotten/v=1/sourceNodeId=<node>/epoch=<epoch>/seq-<first>-<last>.json
 
 The file name is the cursor: a file holds exactly the entries ``first`` … ``last``, and the next page begins
@@ -26,12 +27,14 @@ from spark.spans import Span
 EVENTS = f"events/v={SCHEMA_VERSION}"
 QUARANTINE = f"quarantine/v={SCHEMA_VERSION}"
 FORKS = f"forks/v={SCHEMA_VERSION}"
-"""Entries that a node has signed and that differ from those in ``EVENTS``."""
+"""Entries that a node has signed and that differ from those in ``EVENTS``, and proofs that there are such."""
 FORGOTTEN = f"forgotten/v={SCHEMA_VERSION}"
 """Notes of what a node had forgotten before it was collected; each is its signed checkpoint at ``last``."""
 STREAMS_GLOB = "sourceNodeId=*/epoch=*"
+PROOFS_GLOB = "proof-*.json"
 
 _NAME = re.compile(r"seq-(\d{12,})-(\d{12,})\.(?:parquet|json)", re.ASCII)
+_PROOF = re.compile(r"proof-(\d{12,})\.json", re.ASCII)
 _STREAM = re.compile(r"sourceNodeId=([^/]+)/epoch=([^/]+)", re.ASCII)
 
 
@@ -53,6 +56,17 @@ def span_of(file_name: str) -> Span | None:
         return None
     span = Span(Seq(int(match[1])), Seq(int(match[2])))
     return span if 1 <= span.first <= span.last else None
+
+
+def proof_name(seq: Seq) -> str:
+    """The file of a proof that two histories differ at this place."""
+    return f"proof-{seq:012d}.json"
+
+
+def proof_seq(file_name: str) -> Seq | None:
+    """The place that a file of that name is about; None when the name is not one of ours."""
+    match = _PROOF.fullmatch(file_name)
+    return Seq(int(match[1])) if match and int(match[1]) else None
 
 
 def covering(file_names: Iterable[str]) -> list[Span]:

@@ -6,6 +6,12 @@ FILE_ROWS_MAX = 20_000
 COLLECT_EVERY_S = 2.0
 """Between two looks at an outbox that is followed: reports are made of minutes, not of milliseconds."""
 
+PROOFS_EVERY = 30
+"""Of so many of these looks one goes to the state room: forks are rare, and it is read as a whole."""
+
+LOOK_AROUND_S = 60.0
+"""Over links the state room is brought up to date so often while a link is kept."""
+
 VISIT_EVERY_S = 5.0
 """The same over links, which a gateway pays for as well."""
 

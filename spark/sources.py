@@ -8,7 +8,18 @@ import msgspec
 
 from outbox.ids import Epoch, NodeId
 from spark.errors import LakeEmpty
-from spark.layout import EVENTS, FORGOTTEN, FORKS, STREAMS_GLOB, covering, stream_dir, stream_of
+from spark.forks import Proof
+from spark.layout import (
+    EVENTS,
+    FORGOTTEN,
+    FORKS,
+    PROOFS_GLOB,
+    STREAMS_GLOB,
+    covering,
+    proof_seq,
+    stream_dir,
+    stream_of,
+)
 from spark.limits import CONDITIONS_MAX
 from spark.schema import nothing, spark_schema
 from spark.spans import Span, overlaps
@@ -48,6 +59,7 @@ class EventFiles(msgspec.Struct, frozen=True):
     """Whose outboxes they are."""
     copies: tuple[Copies, ...]
     forgotten: tuple[Forgotten, ...] = ()
+    proofs: tuple[Proof, ...] = ()
 
 
 def event_files(lake: Path) -> EventFiles:
@@ -57,12 +69,14 @@ def event_files(lake: Path) -> EventFiles:
     paths = tuple(directory / span.file_name for directory, spans in held.items() for span in spans)
     if not paths:
         raise LakeEmpty(f"{lake} holds no events", hint=f"fill it first: gateway collect --lake {lake}")
+    proofs = tuple(_proofs(lake))
     return EventFiles(
         paths,
         sum(path.stat().st_size for path in paths),
         tuple(sorted({stream[0] for directory in streams if (stream := stream_of(directory))})),
-        tuple(_copies(lake, held)),
+        tuple(_copies(lake, held, proofs)),
         tuple(_forgotten(lake)),
+        proofs,
     )
 
 
@@ -78,21 +92,30 @@ def _forgotten(lake: Path) -> Iterator[Forgotten]:
             yield Forgotten(*stream, tuple(places))
 
 
-def _copies(lake: Path, held: dict[Path, list[Span]]) -> Iterator[Copies]:
+def _proofs(lake: Path) -> Iterator[Proof]:
+    for path in sorted((lake / FORKS).glob(f"{STREAMS_GLOB}/{PROOFS_GLOB}")):
+        stream, seq = stream_of(path.parent), proof_seq(path.name)
+        if stream is not None and seq is not None:
+            yield Proof(*stream, seq)
+
+
+def _copies(lake: Path, held: dict[Path, list[Span]], proofs: Iterable[Proof]) -> Iterator[Copies]:
+    """Where files overlap, and where a proof says that there is another history of what is here."""
     for directory, spans in held.items():
         stream = stream_of(directory)
         assert stream is not None, "the glob found it by its name"
         forks = lake / FORKS / stream_dir(*stream)
         others = _spans(forks)
-        places = overlaps([*spans, *others])
-        if places:
-            paths = [
-                place / span.file_name
-                for place, found in ((directory, spans), (forks, others))
-                for span in found
-                if any(span.first <= twice.last and twice.first <= span.last for twice in places)
-            ]
-            yield Copies(*stream, tuple(places), tuple(paths))
+        proven = [Span(proof.seq, proof.seq) for proof in proofs if (proof.node, proof.epoch) == stream]
+        places = [*overlaps([*spans, *others]), *proven]
+        paths = [
+            place / span.file_name
+            for place, found in ((directory, spans), (forks, others))
+            for span in found
+            if any(span.first <= twice.last and twice.first <= span.last for twice in places)
+        ]
+        if paths:
+            yield Copies(*stream, tuple(sorted(places)), tuple(paths))
 
 
 def read_events(spark: "SparkSession", files: EventFiles) -> "DataFrame":
@@ -119,6 +142,6 @@ def _read(spark: "SparkSession", paths: Iterable[Path]) -> "DataFrame":
 def _within(copies: Copies) -> str:
     places = copies.places
     if len(places) > CONDITIONS_MAX:  # one wide range: more rows are looked at, none is missed
-        places = (Span(places[0].first, places[-1].last),)
+        places = (Span(places[0].first, max(place.last for place in places)),)
     ranges = " or ".join(f"seq between {place.first} and {place.last}" for place in places)
     return f"(sourceNodeId = '{copies.node}' and epoch = '{copies.epoch}' and ({ranges}))"

@@ -35,7 +35,7 @@ from stateroom.pace import Pace
 from stateroom.peers import Peer, Peers
 from stateroom.presence import Presence
 from stateroom.repairs import Repairs
-from stateroom.replica import Origin, Replica, Touched
+from stateroom.replica import Origin, Replica, Touched, admissions_first
 from stateroom.store import RoomStore
 
 
@@ -97,7 +97,7 @@ class Room:
     async def load(self) -> None:
         """Fill the room from the store. Raises RoomStoreFailed."""
         await self._archive.load(self._replica)
-        self._unread.extend(_admissions_first(self._replica.take().touched))
+        self._unread.extend(admissions_first(self._replica.take().touched))
         await self._read_all()
         self._report()
 
@@ -225,7 +225,7 @@ class Room:
     def _digest(self) -> None:
         """Show new values to the index, and queue new updates for store and peers."""
         happened = self._replica.take()
-        self._unread.extend(_admissions_first(happened.touched))
+        self._unread.extend(admissions_first(happened.touched))
         if len(self._unread) <= READ_SLICE:
             self._read_slice()
         self._batch.extend(happened.updates)
@@ -309,8 +309,3 @@ class Room:
                 asked = now
                 self._peers.ask(self._replica.state())
                 self._repairs.watch_all(self._replica)
-
-
-def _admissions_first(touched: list[Touched]) -> list[Touched]:
-    """So that few records have to wait for the key that proves them; order within a map stays."""
-    return sorted(touched, key=lambda touch: touch.map != RoomMap.ADMISSIONS)

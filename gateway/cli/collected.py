@@ -1,6 +1,7 @@
 """What a collector says: what came to stdout, where it is to a terminal."""
 
 import sys
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import click
@@ -9,6 +10,7 @@ from gateway.cli.output import emit_json_line, note
 
 if TYPE_CHECKING:
     from gateway.lake.collector import Collected
+    from outbox.forks import ForkProof
     from outbox.ids import NodeId
 
 
@@ -16,6 +18,13 @@ def show_place(node: str, seq: int) -> None:
     """Where an outbox is, for whoever watches."""
     if sys.stderr.isatty():
         note(f"{node}: collected up to {seq}")
+
+
+def tell_forks(proofs: Iterable["ForkProof"]) -> None:
+    """What is new about nodes that have signed two histories."""
+    for proof in proofs:
+        known = proof.known
+        note(f"{known.node} has signed two histories of {known.epoch}: the proof is kept for reports")
 
 
 def tell(found: dict["NodeId", "Collected"], *, quiet: bool, as_json: bool) -> None:

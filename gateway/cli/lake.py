@@ -1,16 +1,18 @@
 """``collect``, ``lake``: outboxes into a directory of Parquet files, and its upkeep."""
 
 import re
+from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from gateway.cli.collected import show_place, tell
+from gateway.cli.collected import show_place, tell, tell_forks
 from gateway.cli.homes import ask, current_home, home_of, node_key
 from gateway.cli.options import as_json, as_json_lines
 from gateway.cli.output import emit_json, note, table
-from outbox.errors import NotFound
+from outbox.errors import NotFound, StorageFailed
 from outbox.ids import node_id
 from spark.errors import LakeDamaged
 
@@ -103,28 +105,50 @@ def collect(
         only = [node_id(node) for node in nodes]
         collect_over_links(current_home(context), lake, only, follow=follow, as_json=as_json)
         return
-    from threading import Event
-
-    from gateway.lake.homes import copied_nodes
-    from spark.limits import COLLECT_EVERY_S
-
-    sources = [home_of(path) for path in homes] or [current_home(context)]
     if nodes and all_nodes:
         raise click.UsageError("--from names some, --all takes all: give one of them")
+    sources = [home_of(path) for path in homes] or [current_home(context)]
     keys = _keys(context) if nodes or all_nodes else {}
     for node in nodes:
         if node not in keys:
             raise NotFound(f"{node} is no node of this mesh", hint="see: gateway nodes")
-    first = True
-    while first or not Event().wait(COLLECT_EVERY_S):
+    wanted = {node_id(node): keys[node_id(node)] for node in nodes} if nodes else keys
+    for done in _rounds(follow=follow):
         for home in sources:
-            copies = copied_nodes(home) if all_nodes else [node_id(node) for node in nodes]
-            found = {} if nodes else _own(home, lake)
-            found |= _copies(home, {node: keys[node] for node in copies if node in keys}, lake)
-            tell(found, quiet=not first, as_json=as_json)
-        if not follow:
-            return
-        first = False
+            _collect_home(home, lake, wanted, done, only_copies=bool(nodes), as_json=as_json)
+
+
+def _rounds(*, follow: bool) -> Iterator[int]:
+    """Numbers of the rounds, the first at once."""
+    from threading import Event
+
+    from spark.limits import COLLECT_EVERY_S
+
+    yield 0
+    for number in count(1) if follow else ():
+        Event().wait(COLLECT_EVERY_S)
+        yield number
+
+
+def _collect_home(
+    home: "Home",
+    lake: Path,
+    keys: dict["NodeId", "PublicKey"],
+    done: int,
+    *,
+    only_copies: bool,
+    as_json: bool,
+) -> None:
+    """One round: its own outbox, copies of these nodes' that it holds, and now and then proofs of forks."""
+    from gateway.lake.homes import copied_nodes
+    from spark.limits import PROOFS_EVERY
+
+    found = {} if only_copies else _own(home, lake)
+    here = keys if only_copies or not keys else copied_nodes(home)
+    found |= _copies(home, {node: keys[node] for node in here if node in keys}, lake)
+    tell(found, quiet=done > 0, as_json=as_json)
+    if done % PROOFS_EVERY == 0:
+        _keep_proofs(home, lake)
 
 
 def _keys(context: click.Context) -> dict["NodeId", "PublicKey"]:
@@ -167,6 +191,20 @@ def _copies(home: "Home", keys: dict["NodeId", "PublicKey"], lake: Path) -> dict
     from gateway.lake.lake import Lake
 
     return collect_copies(home, keys, Lake(lake), Clock().wall_ms(), progress=show_place)
+
+
+def _keep_proofs(home: "Home", lake: Path) -> None:
+    """What its state room proves of forks. One that cannot be read costs no outbox."""
+    from gateway.clock import Clock
+    from gateway.lake.lake import Lake
+    from gateway.lake.proofs import home_proofs, keep_proofs
+
+    try:
+        proofs = home_proofs(home, Clock())
+    except StorageFailed as error:
+        note(f"proofs of forks were not read: {error}")
+        return
+    tell_forks(keep_proofs(Lake(lake), proofs))
 
 
 @click.group()

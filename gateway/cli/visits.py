@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Collection
 from pathlib import Path
 
-from gateway.cli.collected import show_place, tell
+from gateway.cli.collected import show_place, tell, tell_forks
 from gateway.cli.output import note
 from gateway.clock import Clock
 from gateway.collecting.rounds import Round, Rounds
@@ -42,6 +42,7 @@ async def _collect(home: Home, lake: Path, only: Collection[NodeId], *, follow: 
 def _tell(found: Round, told: frozenset[str], *, quiet: bool, as_json: bool) -> frozenset[str]:
     """What came to stdout, what did not to stderr: once, until it changes."""
     tell(found.found, quiet=quiet, as_json=as_json)
+    tell_forks(found.forks)
     missed = {f"{unread.node}: {unread.why}" for unread in found.unread}
     missed |= {f"{node}: nobody who was reached has its outbox" for node in found.absent}
     for line in sorted(missed - told):

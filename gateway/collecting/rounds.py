@@ -22,9 +22,11 @@ from gateway.errors import Denied, TimedOut, Unreachable
 from gateway.home import Home
 from gateway.lake.collector import Collected, collect
 from gateway.lake.lake import Lake
+from gateway.lake.proofs import keep_proofs
 from gateway.links.peering import Contact
 from outbox.chain import Checkpoint, Head, Page, Verify, genesis
 from outbox.errors import HomeLocked, MeshError, NotFound, PeerError
+from outbox.forks import ForkProof
 from outbox.groups import first_of
 from outbox.ids import MeshId, NodeId
 from outbox.lock import HomeLock
@@ -49,6 +51,8 @@ class Round(msgspec.Struct, frozen=True):
     unread: tuple[Unread, ...]
     absent: tuple[NodeId, ...]
     """Nodes whose outbox nobody had who was reached."""
+    forks: tuple[ForkProof, ...] = ()
+    """Proofs of the state room that the lake did not have."""
 
 
 class RemoteSource:
@@ -141,7 +145,8 @@ class Rounds:
         unknown = sorted(node for node in only if self._sessions.view.node(node) is None)
         if unknown:
             raise NotFound(f"{unknown[0]} is no node of this mesh", hint="see: gateway nodes")
-        return Round(tally.found, tuple(tally.unread), tuple(sorted(self._missing(tally))))
+        forks = await asyncio.to_thread(keep_proofs, self._lake, self._sessions.proofs())
+        return Round(tally.found, tuple(tally.unread), tuple(sorted(self._missing(tally))), tuple(forks))
 
     def _missing(self, tally: _Tally) -> set[NodeId]:
         """Nodes that have written something, as far as the room knows, and were not collected yet."""

@@ -24,7 +24,9 @@ from gateway.links.socket import DialledSocket
 from gateway.links.tickets import Opening, TicketOffice
 from gateway.links.visiting import replicate, visit
 from gateway.rooms import Rooms
+from outbox.forks import ForkProof
 from outbox.records import Identity
+from spark.limits import LOOK_AROUND_S
 from stateroom.outflow import Recv
 from stateroom.sockets import recv_of
 from stateroom.view import View
@@ -33,10 +35,12 @@ _SYNC_STEP2 = b"\x00\x01"
 """How the frame begins that brings what we lacked of a document (``stateroom.exchange``)."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Session:
     visitor: Visitor
     stack: AsyncExitStack
+    looked_ms: int
+    """When the state room was brought up to date last, on the monotonic clock."""
 
 
 class Sessions:
@@ -63,18 +67,25 @@ class Sessions:
         """The mesh, as it was known when a link was opened last."""
         return self._rooms.view()
 
+    def proofs(self) -> list[ForkProof]:
+        """Which nodes have written two histories, as it was known then."""
+        return self._rooms.fork_proofs()
+
     def contacts(self) -> list[Contact]:
         """Whom to dial, in order."""
         loopback = self._issuer is None or is_local(self._issuer.url)
         return contacts(self.view, self.who.node, self._issuer, loopback=loopback)
 
     async def visitor(self, contact: Contact) -> Visitor:
-        """The link to a gateway, opened if it is not.
+        """The link to a gateway, opened if it is not; the state room is a minute old at most.
 
         Raises Unreachable, TimedOut, Denied, WrongGateway, and PeerError branches while it greets.
         """
         known = self._sessions.get(contact)
         if known is not None and known.visitor.fault is None:
+            if self._clock.mono_ms() - known.looked_ms > LOOK_AROUND_S * 1000:
+                known.looked_ms = self._clock.mono_ms()
+                await self.look_around(contact)
             return known.visitor
         await self.leave(contact)
         await self.look_around(contact)
@@ -85,7 +96,7 @@ class Sessions:
             visitor = Visitor(self.who, contact.node, DialledSocket(socket), self._clock)
             await visitor.greet()
             stack.callback(self._tasks.create_task(visitor.run()).cancel)
-            self._sessions[contact] = _Session(visitor, stack.pop_all())
+            self._sessions[contact] = _Session(visitor, stack.pop_all(), self._clock.mono_ms())
         return visitor
 
     async def look_around(self, contact: Contact) -> None:

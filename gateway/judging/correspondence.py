@@ -53,7 +53,7 @@ CORRESPONDENCES: dict[str, Correspondence] = {
         "the same for two nodes; one that engages again what it forgot says so, and outboxes do not",
     ),
     IncidentClass.FORK: Correspondence(
-        Seen.BOTH, "the gateway has a proof; the report needs both histories in the lake"
+        Seen.BOTH, "the same; a gateway closes it once its writer goes on in a later epoch (`rollback`)"
     ),
     IncidentClass.LATE_ACK: Correspondence(
         Seen.REPORT, "for the gateway it is over: an open `never_accepted` that it has closed"
@@ -88,7 +88,7 @@ CORRESPONDENCES: dict[str, Correspondence] = {
     "retention_floor": Correspondence(Seen.GATEWAY, "what keeps an outbox from being pruned"),
     "stream_epoch": Correspondence(Seen.GATEWAY, "why an own outbox began a new epoch"),
     "stream_recreated": Correspondence(Seen.GATEWAY, "two epochs of one number; a collector takes the first"),
-    "rollback": Correspondence(Seen.GATEWAY, "a fork whose writer goes on in a later epoch"),
+    "rollback": Correspondence(Seen.GATEWAY, "a fork whose writer goes on in a later epoch; reports keep it"),
     "own_stream_forked": Correspondence(Seen.GATEWAY, "the forked node's own view of a fork"),
     "copy_runs": Correspondence(Seen.GATEWAY, "a second process with this node's key"),
     "reported": Correspondence(Seen.GATEWAY, "what a report told the mesh: the report is its source"),

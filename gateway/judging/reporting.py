@@ -35,14 +35,19 @@ def check_parts() -> None:
 
 
 def collect(homes: Iterable[Home], lake: Path, clock: Clock) -> int:
-    """Verify the outboxes into the lake and return how many events it got. Raises as the collector does."""
+    """Verify the outboxes into the lake, with the proofs of forks; how many events it got.
+
+    Raises as the collector does.
+    """
     from gateway.lake.homes import collect_home
     from gateway.lake.lake import Lake
+    from gateway.lake.proofs import home_proofs, keep_proofs
 
     events = 0
     for home in homes:
         key = Keyring(home.keys).node_key(clock.entropy).public
         _, collected = collect_home(home, key, Lake(lake), clock.wall_ms())
+        keep_proofs(Lake(lake), home_proofs(home, clock))
         events += collected.rows
     return events
 

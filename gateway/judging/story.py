@@ -1,6 +1,6 @@
 """What the journals of a run say that a report on its collected outboxes must say as well.
 
-Classes of incidents that no journal of a sound run can show (gaps, forks, unknown kinds, loops …) have no
+Classes of incidents that no journal of a sound run can show (gaps, unknown kinds, loops …) have no
 part in it: a report that has one differs, and that is a fault.
 """
 
@@ -9,6 +9,7 @@ from collections.abc import Container, Iterable, Iterator
 
 import msgspec
 
+from gateway.engine.forks import FORK, ROLLBACK
 from gateway.judging.clocks import skews
 from gateway.judging.facts import Mesh, Said
 from outbox.delivery import is_for_several
@@ -43,7 +44,13 @@ def tell(mesh: Mesh, accept_ms: int, process_ms: int) -> Story:
     ``accept_ms`` was promised from an event's creation to ``accepted``, ``process_ms`` from there to
     ``processed``.
     """
-    found = {*open_incidents(mesh), *_failed(mesh), *_late(mesh, accept_ms, process_ms), *_clocks(mesh)}
+    found = {
+        *open_incidents(mesh),
+        *_failed(mesh),
+        *_late(mesh, accept_ms, process_ms),
+        *_clocks(mesh),
+        *_forks(mesh),
+    }
     return Story(
         states=dict(Counter((rows[0].kind, fate(rows)) for rows in obligations(mesh).values())),
         incidents=tuple(sorted({*found, *_late_answers(mesh)})),
@@ -137,6 +144,14 @@ def _late_answers(mesh: Mesh) -> Iterator[Found]:
     for subject, rows in owed.items():
         if fate(rows) is DeliveryState.DEAD_LETTER and subject in done:
             yield Found(IncidentClass.ANSWERED_AFTER_DEAD_LETTER, subject)
+
+
+def _forks(mesh: Mesh) -> Iterator[Found]:
+    """Epochs that were provably written twice, also where their writer goes on in a later one."""
+    for facts in mesh.values():
+        for incident in facts.incidents:
+            if incident.kind in {FORK, ROLLBACK}:
+                yield Found(IncidentClass.FORK, incident.subject)
 
 
 def _clocks(mesh: Mesh) -> Iterator[Found]:

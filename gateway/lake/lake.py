@@ -15,33 +15,38 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from gateway.crashpoint import CrashPoint, crashpoint
-from outbox.chain import Checkpoint, Head, Verify, check_signature
-from outbox.errors import BadCheckpoint, StorageFailed
+from gateway.lake.files import (
+    RESTORE,
+    checkpoint_of,
+    digests_of,
+    problem_of,
+    proof_problem,
+    table_of,
+    write_note,
+    write_table,
+)
+from outbox.chain import Checkpoint, Head, Verify
+from outbox.errors import StorageFailed
+from outbox.forks import ForkProof
 from outbox.ids import Epoch, MeshId, NodeId, Seq
 from outbox.records import Identity, Quarantined
-from outbox.replacing import replace_file, sync_directory
 from spark.errors import LakeBusy, LakeDamaged
 from spark.layout import (
     EVENTS,
     FORGOTTEN,
     FORKS,
+    PROOFS_GLOB,
     QUARANTINE,
     STREAMS_GLOB,
     covering,
+    proof_name,
     span_of,
     stream_dir,
     stream_of,
 )
 from spark.limits import COMPACT_ROWS_MAX
-from spark.schema import COLUMNS, EventRow, arrow_schema
+from spark.schema import EventRow, arrow_schema
 from spark.spans import Span, without
-
-_CHECKPOINT = b"mesh.checkpoint"
-_RESTORE = "move the file away: the next collect reads its entries again"
-
-_REQUIRED = {column.name for column in COLUMNS if not column.nullable}
-"""Columns that every file has; optional ones came later, and older files lack them."""
 
 _QUARANTINE_SCHEMA = pa.schema(
     [
@@ -108,10 +113,10 @@ class Lake:
             return None
         directory, spans = found[-1]
         path = directory / spans[-1].file_name
-        checkpoint = _checkpoint_of(path)
+        checkpoint = checkpoint_of(path)
         here = (mesh, stream_of(directory), spans[-1].last)
         if (checkpoint.mesh, (checkpoint.node, checkpoint.epoch), checkpoint.seq) != here:
-            raise LakeDamaged(f"{path} ends in a checkpoint of another stream or place", hint=_RESTORE)
+            raise LakeDamaged(f"{path} ends in a checkpoint of another stream or place", hint=RESTORE)
         return checkpoint.head
 
     def commit(
@@ -124,15 +129,15 @@ class Lake:
         span = Span(Seq(rows[0].seq), checkpoint.seq)
         with disk_errors():
             if bad:
-                _write(self._stream(QUARANTINE, stream) / span.file_name, _quarantine_table(bad))
+                write_table(self._stream(QUARANTINE, stream) / span.file_name, _quarantine_table(bad))
             path = self._stream(EVENTS, stream) / span.file_name
-            _write(path, _table(checkpoint, rows))
+            write_table(path, table_of(checkpoint, rows))
         return path
 
     def heads(self, stream: Identity) -> list[Head]:
         """The places where files of an epoch end, in order. Raises LakeDamaged."""
         directory = self._stream(EVENTS, stream)
-        return [_checkpoint_of(directory / span.file_name).head for span in _spans(directory)]
+        return [checkpoint_of(directory / span.file_name).head for span in _spans(directory)]
 
     def digests(self, stream: Identity, first: Seq, last: Seq) -> dict[Seq, int]:
         """Of these entries the digests, as far as they are here. Raises LakeDamaged."""
@@ -140,27 +145,28 @@ class Lake:
         for span in _spans(directory):
             if span.last < first or span.first > last:
                 continue
-            path = directory / span.file_name
-            try:
-                table = pq.read_table(path, partitioning=None, columns=["seq", "digest"])
-            except (pa.ArrowException, OSError) as error:
-                raise LakeDamaged(f"{path} cannot be read: {_first_line(error)}", hint=_RESTORE) from None
-            found.update(zip(*(table[name].to_pylist() for name in ("seq", "digest")), strict=True))
+            found.update(digests_of(directory / span.file_name))
         return found
 
     def commit_fork(self, stream: Identity, checkpoint: Checkpoint, rows: Sequence[EventRow]) -> None:
         """Keep what a node has signed besides what is here of it. Raises StorageFailed."""
         with disk_errors():
             path = self._stream(FORKS, stream) / Span(Seq(rows[0].seq), checkpoint.seq).file_name
-            _write(path, _table(checkpoint, rows))
+            write_table(path, table_of(checkpoint, rows))
 
     def note_forgotten(self, stream: Identity, first: Seq, floor: Checkpoint) -> None:
         """Its writer has forgotten entries from ``first`` to its signed ``floor``. Raises StorageFailed."""
-        path = self._stream(FORGOTTEN, stream) / Span(first, floor.seq).note_name
         with disk_errors():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            replace_file(path, msgspec.json.encode(floor))
-            _sync_directories(path.parent)
+            write_note(self._stream(FORGOTTEN, stream) / Span(first, floor.seq).note_name, floor)
+
+    def has_proof(self, proof: ForkProof) -> bool:
+        """Whether it is kept, or another one of the same fork."""
+        return any(self._proof(proof).parent.glob(PROOFS_GLOB))
+
+    def note_fork(self, proof: ForkProof) -> None:
+        """A node has provably signed two histories. Raises StorageFailed."""
+        with disk_errors():
+            write_note(self._proof(proof), proof)
 
     def compact(self, stream: tuple[NodeId, Epoch]) -> Compacted:
         """Write one file in place of many small ones that follow on from each other, then remove those.
@@ -190,15 +196,22 @@ class Lake:
             due, forgotten = Seq(1), self._forgotten(directory)
             for span in _spans(directory):
                 path = directory / span.file_name
-                problem = _problem(path, span, key_of) or _gap(span, due, forgotten)
+                problem = problem_of(path, span, key_of) or _gap(span, due, forgotten)
                 if problem:
                     faults.append(Fault(str(path.relative_to(self.root)), problem))
                 files, rows, due = files + 1, rows + span.last - span.first + 1, Seq(span.last + 1)
+        proofs = sorted((self.root / FORKS).glob(f"{STREAMS_GLOB}/{PROOFS_GLOB}"))
+        found = ((path, proof_problem(path, key_of)) for path in proofs)
+        faults += [Fault(str(path.relative_to(self.root)), problem) for path, problem in found if problem]
         return Verified(files, rows, tuple(faults))
 
     def _forgotten(self, directory: Path) -> list[Span]:
         notes = self.root / FORGOTTEN / Path(*directory.parts[-2:])
         return covering(path.name for path in notes.glob("seq-*.json"))
+
+    def _proof(self, proof: ForkProof) -> Path:
+        known = proof.known
+        return self.root / FORKS / stream_dir(known.node, known.epoch) / proof_name(known.seq)
 
     def _stream(self, table: str, stream: Identity) -> Path:
         return self.root / table / stream_dir(stream.node, stream.epoch)
@@ -231,14 +244,14 @@ def _join(parts: list[Path], path: Path) -> None:
     for part in parts:
         span = span_of(part.name)
         assert span is not None, "spans were made from names"
-        problem = _problem(part, span, lambda _: None)
+        problem = problem_of(part, span, lambda _: None)
         if problem:
-            raise LakeDamaged(f"{part}: {problem}", hint=_RESTORE)
+            raise LakeDamaged(f"{part}: {problem}", hint=RESTORE)
         table = pq.read_table(part, partitioning=None)
         tables.append(table.slice(max(0, due - span.first)).select(table.schema.names))
         due = span.last + 1
     rows = pa.concat_tables(tables, promote_options="default").select(arrow_schema().names)
-    _write(path, rows.replace_schema_metadata(pq.read_schema(parts[-1]).metadata))
+    write_table(path, rows.replace_schema_metadata(pq.read_schema(parts[-1]).metadata))
 
 
 def _remove_covered(directory: Path) -> int:
@@ -251,32 +264,6 @@ def _remove_covered(directory: Path) -> int:
     return len(covered)
 
 
-def _table(checkpoint: Checkpoint, rows: Sequence[EventRow]) -> pa.Table:
-    table = pa.Table.from_pylist([msgspec.to_builtins(row) for row in rows], schema=arrow_schema())
-    return table.replace_schema_metadata({_CHECKPOINT: msgspec.json.encode(checkpoint)})
-
-
-def _write(path: Path, table: pa.Table) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    for left_over in path.parent.glob(".*.tmp"):
-        left_over.unlink()
-    temporary = path.with_name(f".{path.name}.tmp")
-    with temporary.open("wb") as file:
-        pq.write_table(table, file, compression="zstd", write_page_checksum=True)
-        file.flush()
-        os.fsync(file.fileno())
-    crashpoint(CrashPoint.COLLECT_AFTER_TMP)
-    temporary.rename(path)
-    crashpoint(CrashPoint.COLLECT_AFTER_RENAME)
-    _sync_directories(path.parent)
-
-
-def _sync_directories(directory: Path) -> None:
-    """Make new names durable: the file's and those of directories just made (node, version, table)."""
-    for place in (directory, *list(directory.parents)[:4]):
-        sync_directory(place)
-
-
 def _quarantine_table(bad: Sequence[Quarantined]) -> pa.Table:
     columns = {
         "seq": [entry.seq for entry in bad],
@@ -287,47 +274,9 @@ def _quarantine_table(bad: Sequence[Quarantined]) -> pa.Table:
     return pa.table(columns, schema=_QUARANTINE_SCHEMA)
 
 
-def _checkpoint_of(path: Path) -> Checkpoint:
-    try:
-        metadata = pq.read_schema(path).metadata or {}
-        return msgspec.json.decode(metadata[_CHECKPOINT], type=Checkpoint)
-    except (pa.ArrowException, OSError, KeyError, msgspec.MsgspecError) as error:
-        raise LakeDamaged(f"{path} cannot be read: {_first_line(error)}", hint=_RESTORE) from None
-
-
-def _problem(path: Path, span: Span, key_of: Callable[[NodeId], Verify | None]) -> str | None:
-    try:
-        checkpoint = _checkpoint_of(path)
-        table = pq.read_table(path, partitioning=None, page_checksum_verification=True)
-    except (LakeDamaged, pa.ArrowException, OSError) as error:
-        return _first_line(error)
-    if not _REQUIRED <= set(table.schema.names) <= set(arrow_schema().names):
-        return "it has other columns than this version knows"
-    if table["seq"].to_pylist() != list(range(span.first, span.last + 1)):
-        return "its rows are not the entries that its name promises"
-    streams = set(zip(table["sourceNodeId"].to_pylist(), table["epoch"].to_pylist(), strict=True))
-    if streams != {stream_of(path.parent)} or checkpoint.seq != span.last:
-        return "it holds another stream than its directory says"
-    return _bad_signature(checkpoint, key_of(checkpoint.node))
-
-
-def _bad_signature(checkpoint: Checkpoint, verify: Verify | None) -> str | None:
-    if verify is None:
-        return None
-    try:
-        check_signature(checkpoint, checkpoint.mesh, checkpoint.node, verify)
-    except BadCheckpoint as error:
-        return str(error)
-    return None
-
-
 def _gap(span: Span, due: Seq, forgotten: Sequence[Span]) -> str | None:
     missing = list(without(Span(due, Seq(span.first - 1)), forgotten)) if span.first > due else []
     return f"entries {missing[0].first} to {missing[-1].last} are missing before it" if missing else None
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]
 
 
 @contextmanager

@@ -9,9 +9,15 @@ import sys
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from auth.keyring import Keyring
 from gateway.cli.exits import Exit
+from gateway.clock import Clock
 from gateway.judging.witness import Witness
+from gateway.rooms import Rooms
+from outbox.chain import sign_checkpoint
+from outbox.forks import ForkProof
 from outbox.ids import NodeId
 from spark.layout import EVENTS
 from spark.sources import event_files
@@ -229,3 +235,54 @@ async def test_following_goes_on_after_a_lost_link(
 
 async def caught_up(lake: Path, node: Node) -> bool:
     return 0 < written(node) == held(lake, node.name)
+
+
+async def test_a_fork_that_only_the_state_room_proves_is_collected_from_homes_and_over_links(
+    pair: tuple[Node, Node], collector: Node, tmp_path: Path
+) -> None:
+    vps, mbp = pair
+    await talk(mbp, "bob", "ada", 2, Witness())
+    vps.kill()
+    proof = twice(mbp)
+    await say_fork(vps, proof)
+    code, (found,), told = await gateway(vps, "--lake", str(tmp_path / "home"))
+    assert (code, set(found)) == (Exit.OK, {"vps"}), told
+    assert "mbp has signed two histories of" in told
+    vps.start()
+    await vps.ready()
+    code, _, told = await collect(collector, tmp_path / "links")
+    assert "mbp has signed two histories of" in told, (code, told)
+    for lake in ("home", "links"):
+        (kept,) = event_files(tmp_path / lake).proofs
+        assert (kept.node, kept.epoch, kept.seq) == ("mbp", proof.known.epoch, proof.known.seq)
+    words = (str(GATEWAY), "lake", "verify", "--lake", str(tmp_path / "links"), "--home", str(mbp.home.root))
+    verified = await asyncio.create_subprocess_exec(*words, stderr=subprocess.PIPE)
+    assert await verified.wait() == Exit.OK, await verified.communicate()
+
+
+def twice(node: Node) -> ForkProof:
+    """Proof that a node has signed another end of its outbox, by its own key."""
+    key = Keyring(node.home.keys).kept_node_key()
+    journal = node.journal()
+    try:
+        who, head = journal.identity(), journal.head()
+    finally:
+        journal.close()
+    known, other = (
+        sign_checkpoint(who.mesh, who.node, replace(head, hash=digest), key.sign)
+        for digest in (head.hash, b"x" * 32)
+    )
+    return ForkProof(known, other, other.hash)
+
+
+async def say_fork(node: Node, proof: ForkProof) -> None:
+    """As this node, which does not run: into the state room."""
+    journal = node.journal()
+    who = journal.identity()
+    journal.close()
+    rooms = Rooms(node.home.room, who, Keyring(node.home.keys).kept_node_key(), Clock())
+    await rooms.load()
+    async with rooms.open():
+        rooms.say_fork(proof)
+        await rooms.state.settled()
+    rooms.close()

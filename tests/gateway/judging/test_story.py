@@ -2,9 +2,11 @@
 
 from msgspec.structs import replace
 
+from gateway.engine.epochs import OWN_FORK
+from gateway.engine.forks import FORK, ROLLBACK
 from gateway.judging.facts import Debt
 from gateway.judging.story import Found, fate, tell
-from outbox.records import DeliveryState
+from outbox.records import DeliveryState, Incident
 from spark.rules import IncidentClass
 from tests.gateway.judging.stories import (
     ACCEPT_MS,
@@ -42,6 +44,18 @@ def test_what_was_done_too_late_or_failed_is_told_and_what_is_closed_is_not():
     closed = tuple(replace(one, closed_at_ms=one.opened_at_ms + 1) for one in facts[VPS].incidents)
     story = tell({**facts, VPS: replace(facts[VPS], incidents=closed)}, ACCEPT_MS, PROCESS_MS)
     assert story.incidents == (Found(IncidentClass.TURN_FAILED, FAILING),)
+
+
+def test_a_fork_is_told_also_when_its_writer_went_on_elsewhere():
+    facts = mesh()
+    twice = [
+        Incident(kind=FORK, subject="mbp/000001-000000000000", opened_at_ms=1, closed_at_ms=2),
+        Incident(kind=ROLLBACK, subject="mbp/000001-000000000000", opened_at_ms=2, closed_at_ms=2),
+        Incident(kind=OWN_FORK, subject="vps/000001-000000000000", opened_at_ms=2),
+    ]
+    forked = replace(facts[VPS], incidents=(*facts[VPS].incidents, *twice))
+    story = tell({**facts, VPS: forked}, ACCEPT_MS, PROCESS_MS)
+    assert set(story.incidents) - OPEN == {Found(IncidentClass.FORK, "mbp/000001-000000000000")}
 
 
 def test_a_reply_is_further_than_an_ack_and_a_dead_letter_is_the_end():
