@@ -55,6 +55,9 @@ HEAD_EVERY_S = 300.0
 """The own head in the ``nodes`` record, where it moved; each write leaves a few bytes in the document's
 history. As often the agents of the room are held against the journal's."""
 
+EARLIER_WITHIN_S = 5.0
+"""How long a collector waits for what a peer may have of an earlier epoch: none is also no answer."""
+
 JOIN_WITHIN_S = 30.0
 """How long a newcomer waits for its first copy of the state room."""
 

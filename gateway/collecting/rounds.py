@@ -20,7 +20,7 @@ from gateway.collecting.visitor import Visitor
 from gateway.door import admitted_key
 from gateway.errors import Denied, TimedOut, Unreachable
 from gateway.home import Home
-from gateway.lake.collector import Collected, collect
+from gateway.lake.collector import Collected, collect, together
 from gateway.lake.lake import Lake
 from gateway.lake.proofs import keep_proofs
 from gateway.links.peering import Contact
@@ -28,9 +28,10 @@ from outbox.chain import Checkpoint, Head, Page, Verify, genesis
 from outbox.errors import HomeLocked, MeshError, NotFound, PeerError
 from outbox.forks import ForkProof
 from outbox.groups import first_of
-from outbox.ids import MeshId, NodeId
+from outbox.ids import Epoch, MeshId, NodeId, epoch_ordinal
 from outbox.lock import HomeLock
 from outbox.reader import JournalReader
+from spark.limits import LOOK_AROUND_S
 
 Progress = Callable[[NodeId, int], None]
 """``progress(whose outbox, place reached)``: after it is on disk."""
@@ -58,13 +59,15 @@ class Round(msgspec.Struct, frozen=True):
 class RemoteSource:
     """An outbox at the other end of a link, for the collector, which waits in a thread of its own."""
 
-    def __init__(self, visitor: Visitor, stream: NodeId, mesh: MeshId) -> None:
+    def __init__(self, visitor: Visitor, stream: NodeId, mesh: MeshId, *, earlier: bool = False) -> None:
+        """``earlier``: for epochs that ended."""
         self._visitor, self._stream, self._mesh = visitor, stream, mesh
+        self._page = visitor.earlier_page if earlier else visitor.page
         self._loop = asyncio.get_running_loop()
         self.is_writer = visitor.peer == stream
 
     def genesis(self) -> Head:
-        """Before the first entry of the epoch that is offered: of earlier ones only their home knows."""
+        """Before the first entry of the epoch that is offered: earlier ones come after it."""
         return genesis(self._mesh, self._stream, self._visitor.stocks[self._stream].epoch)
 
     def floor(self) -> Checkpoint | None:
@@ -73,7 +76,7 @@ class RemoteSource:
 
     def read(self, after: Head, entries_max: int, bytes_max: int) -> Page | None:  # noqa: ARG002 - writers cut
         """The next page. Raises PeerError branches."""
-        return asyncio.run_coroutine_threadsafe(self._visitor.page(self._stream, after), self._loop).result()
+        return asyncio.run_coroutine_threadsafe(self._page(self._stream, after), self._loop).result()
 
 
 class _Tally:
@@ -89,7 +92,16 @@ class _Tally:
 
     def wants(self, node: NodeId) -> bool:
         """Whether an outbox is still to be read."""
-        return node not in self.found and (not self._only or node in self._only)
+        return node not in self.found and self.concerns(node)
+
+    def concerns(self, node: NodeId) -> bool:
+        """Whether it was asked for."""
+        return not self._only or node in self._only
+
+    def add(self, node: NodeId, done: Collected) -> None:
+        """An outbox was read, or more of its earlier epochs."""
+        before = self.found.get(node)
+        self.found[node] = done if before is None else together(before, done)
 
     def failed(self, node: NodeId, error: MeshError) -> None:
         """A gateway or an outbox was not read."""
@@ -102,6 +114,8 @@ class Rounds:
 
     def __init__(self, sessions: Sessions, lake: Lake, clock: Clock) -> None:
         self._sessions, self._lake, self._clock = sessions, lake, clock
+        self._asked_ms: dict[NodeId, int] = {}
+        """When a gateway was dialled last, on the monotonic clock."""
 
     @classmethod
     @asynccontextmanager
@@ -131,8 +145,13 @@ class Rounds:
         tally = _Tally(only, progress)
         reached = False
         for contact in self._sessions.contacts():
-            if reached and contact.node not in self._missing(tally):
+            if (
+                reached
+                and contact.node not in self._missing(tally)
+                and not self._may_know_more(contact, tally)
+            ):
                 continue
+            self._asked_ms[contact.node] = self._clock.mono_ms()
             try:
                 visitor = await self._sessions.visitor(contact)
                 reached = True
@@ -153,22 +172,43 @@ class Rounds:
         peers = self._sessions.view.peers(self._sessions.who.node)
         return {peer.node for peer in peers if peer.outbox_epoch is not None and tally.wants(peer.node)}
 
+    def _may_know_more(self, contact: Contact, tally: _Tally) -> bool:
+        """Whether earlier epochs of an outbox may be here that were not asked for lately.
+
+        Their writer may have forgotten them, and each copy goes as far as it had been read by then.
+        """
+        now_ms, view = self._clock.mono_ms(), self._sessions.view
+        if now_ms - self._asked_ms.get(contact.node, -LOOK_AROUND_S * 1000) < LOOK_AROUND_S * 1000:
+            return False
+        asked = self._sessions.looked(contact)
+        return any(
+            _has_earlier(epoch := peer.outbox_epoch)
+            and asked.get(peer.node) != epoch
+            and tally.concerns(peer.node)
+            and (peer.node == contact.node or view.reads_all(contact.node))
+            for peer in view.peers(self._sessions.who.node)
+        )
+
     async def _read(self, visitor: Visitor, contact: Contact, tally: _Tally) -> None:
         """All that one gateway offers and nobody had before it. Raises PeerError when the link is over."""
         if any(self._sessions.view.node(node) is None for node in visitor.stocks):
             await self._sessions.look_around(contact)
         for node in sorted(visitor.stocks.keys() - {self._sessions.who.node}):
             verify = self._verify_of(node)
-            if verify is None or not tally.wants(node):
+            older = _has_earlier(epoch := visitor.stocks[node].epoch) and visitor.looked.get(node) != epoch
+            if verify is None or not (tally.wants(node) or (older and tally.concerns(node))):
                 continue
             try:
-                tally.found[node] = await self._collect(visitor, node, verify, tally.progress)
+                tally.add(node, await self._collect(visitor, node, verify, tally.progress, earlier=older))
+                visitor.looked[node] = epoch
             except PeerError as fault:
                 if visitor.fault is not None:
                     raise
                 tally.failed(node, fault)
 
-    async def _collect(self, visitor: Visitor, node: NodeId, verify: Verify, progress: Progress) -> Collected:
+    async def _collect(
+        self, visitor: Visitor, node: NodeId, verify: Verify, progress: Progress, *, earlier: bool
+    ) -> Collected:
         who = self._sessions.who
         return await asyncio.to_thread(
             collect,
@@ -178,12 +218,17 @@ class Rounds:
             verify,
             now_ms=self._clock.wall_ms(),
             progress=lambda seq: progress(node, seq),
+            earlier=RemoteSource(visitor, node, who.mesh, earlier=True) if earlier else None,
         )
 
     def _verify_of(self, node: NodeId) -> Verify | None:
         known = self._sessions.view.node(node)
         key = admitted_key(known) if known is not None else None
         return key.verify if key is not None else None
+
+
+def _has_earlier(epoch: Epoch | None) -> bool:
+    return epoch is not None and epoch_ordinal(epoch) > 1
 
 
 def _alone(home: Home) -> HomeLock:

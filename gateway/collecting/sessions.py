@@ -4,6 +4,7 @@ Seeds come first, as for every node (``gateway.links.peering``). A link is kept 
 """
 
 import asyncio
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
@@ -25,6 +26,7 @@ from gateway.links.tickets import Opening, TicketOffice
 from gateway.links.visiting import replicate, visit
 from gateway.rooms import Rooms
 from outbox.forks import ForkProof
+from outbox.ids import Epoch, NodeId
 from outbox.records import Identity
 from spark.limits import LOOK_AROUND_S
 from stateroom.outflow import Recv
@@ -113,6 +115,11 @@ class Sessions:
             raise TimedOut(f"{contact.node} did not bring the state room in time") from None
         if not filled.is_set():
             raise Unreachable(f"{contact.node} closed the state room before it was complete")
+
+    def looked(self, contact: Contact) -> Mapping[NodeId, Epoch]:
+        """Of which outboxes earlier epochs were asked for over the link to a gateway, and when."""
+        session = self._sessions.get(contact)
+        return session.visitor.looked if session is not None else {}
 
     async def leave(self, contact: Contact) -> None:
         """Close the link to a gateway, if there is one."""

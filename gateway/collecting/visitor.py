@@ -9,7 +9,7 @@ import asyncio
 from collections import defaultdict, deque
 
 from gateway.clock import Clock
-from gateway.limits import PING_EVERY_S
+from gateway.limits import EARLIER_WITHIN_S, PING_EVERY_S
 from gateway.links.asking import Asking
 from gateway.links.credit import Grants
 from gateway.links.errors import LinkEnded, VersionRefused
@@ -36,7 +36,7 @@ from gateway.wire.pages import page_bytes
 from outbox.chain import Checkpoint, Entry, Excerpt, Head, Page
 from outbox.errors import BodyWithheld, PeerError
 from outbox.groups import first_of
-from outbox.ids import NodeId, Seq, epoch_ordinal
+from outbox.ids import Epoch, NodeId, Seq, epoch_ordinal
 from outbox.records import Identity
 
 _CLOSE_NORMAL = 1000
@@ -60,6 +60,8 @@ class Visitor:
         """Up to where each outbox was taken."""
         self._wanted: set[NodeId] = set()
         """Outboxes that the peer was asked for, and pushes."""
+        self.looked: dict[NodeId, Epoch] = {}
+        """Outboxes whose earlier epochs were asked for here, and the epoch that was current then."""
         self._changed = asyncio.Event()
         self._heard_ms = clock.mono_ms()
         self._version = VERSION
@@ -110,10 +112,7 @@ class Visitor:
 
         Raises PeerError branches: the link is over, or a body did not travel.
         """
-        if self._at.get(stream) != after:
-            self._wanted.discard(stream)
-            self._drop(stream)
-            self._at[stream] = after
+        self._stand(stream, after)
         while True:
             self._changed.clear()
             if pages := self._pages[stream]:
@@ -123,9 +122,38 @@ class Visitor:
             if self._is_read(stream):
                 return None
             if stream not in self._wanted:
+                self._skip_to_first(stream)
                 await self._ask(stream)
             else:
                 await self._changed.wait()
+
+    async def earlier_page(self, stream: NodeId, after: Head) -> Page | None:
+        """What follows a place in an epoch that ended; None when the peer has nothing to say to that.
+
+        A copy of which the beginning was let go of is silent, and so is one that ends there: no frame says
+        that there is no more. Raises as ``page``.
+        """
+        self._stand(stream, after)
+        if stream not in self._wanted:
+            await self._ask(stream)
+        try:
+            async with asyncio.timeout(EARLIER_WITHIN_S):
+                while not self._pages[stream] and self.fault is None and stream in self._wanted:
+                    self._changed.clear()
+                    await self._changed.wait()
+        except TimeoutError:
+            return None
+        if self._pages[stream]:
+            return await self._take(stream, self._pages[stream].popleft())
+        if self.fault is not None:
+            raise self.fault
+        return None
+
+    def _stand(self, stream: NodeId, after: Head) -> None:
+        if self._at.get(stream) != after:
+            self._wanted.discard(stream)
+            self._drop(stream)
+            self._at[stream] = after
 
     # --- what the peer says
 
@@ -168,12 +196,15 @@ class Visitor:
 
     # --- one outbox
 
-    async def _ask(self, stream: NodeId) -> None:
-        """Want what follows. A copy that begins later is read from its first checkpoint on."""
+    def _skip_to_first(self, stream: NodeId) -> None:
+        """A copy that begins later is read from its first checkpoint on."""
         stock, at = self.stocks[stream], self._at[stream]
         begins = at.seq if stock.epoch == at.epoch else 0
         if stream != self.peer and stock.first > begins + 1:
             self._at[stream] = Head(stock.epoch, Seq(stock.first - 1), b"")
+
+    async def _ask(self, stream: NodeId) -> None:
+        """Want what follows."""
         self._wanted.add(stream)
         self._drop(stream)
         await self._send(self._asking.read(stream, self._at[stream], Filter.ALL))

@@ -3,11 +3,12 @@
 Nothing unverified gets in. When a stream turns out broken, what came before the break is kept and the error
 is raised, so that a report can still be made of it. Where a node has signed two histories both are kept
 (``gateway.lake.histories``). An outbox may have several epochs: all of them are
-collected, each into files of its own. What its writer had forgotten before it was collected is noted as such;
-what merely is not here is missing, and shows.
+collected, each into files of its own, an earlier one also after a later one. What its writer had forgotten
+before it was collected is noted as such; what merely is not here is missing, and shows.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -17,8 +18,8 @@ from gateway.lake.lake import Lake
 from gateway.lake.rows import row_of
 from gateway.lake.source import Source
 from outbox.chain import Checkpoint, Head, Page, Verify, check_signature, follow, genesis
-from outbox.errors import BrokenChain, CursorBelowFloor, CursorPastEnd, PeerError, StreamForked
-from outbox.ids import Seq, epoch_ordinal
+from outbox.errors import BrokenChain, CursorBelowFloor, CursorError, CursorPastEnd, PeerError, StreamForked
+from outbox.ids import Epoch, Seq, epoch_ordinal, make_epoch
 from outbox.limits import PAGE_BYTES_MAX, PAGE_ENTRIES_MAX
 from outbox.records import Identity, Quarantined
 from spark.limits import FILE_ROWS_MAX
@@ -26,6 +27,9 @@ from spark.schema import EventRow
 
 Progress = Callable[[Seq], None]
 """Called with the position reached, after it is on disk."""
+
+
+_Fault = PeerError | CursorPastEnd
 
 
 class Collected(msgspec.Struct, frozen=True):
@@ -50,79 +54,157 @@ class _Chunk(msgspec.Struct):
     rows: list[EventRow]
     bad: list[Quarantined]
     checkpoint: Checkpoint | None = None
-    fault: PeerError | CursorPastEnd | None = None
+    fault: _Fault | None = None
     ended: bool = False
     """There is no more to read."""
 
 
+class _Work(NamedTuple):
+    """What all steps of one run have in common."""
+
+    source: Source
+    lake: Lake
+    stream: Identity
+    verify: Verify
+    now_ms: int
+    progress: Progress
+
+
 def collect(
-    source: Source, lake: Lake, stream: Identity, verify: Verify, *, now_ms: int, progress: Progress
+    source: Source,
+    lake: Lake,
+    stream: Identity,
+    verify: Verify,
+    *,
+    now_ms: int,
+    progress: Progress,
+    earlier: Source | None = None,
 ) -> Collected:
     """Bring the lake up to the end of an outbox; ``now_ms`` is what its times are checked against.
 
-    Of ``stream`` mesh and node count: which epochs there are, the source says.
+    Of ``stream`` mesh and node count: which epochs there are, the source says. ``earlier`` is read for epochs
+    before that in which the lake stands: for what follows in those that it has, and for those that it lacks.
 
     Raises BrokenChain, BadCheckpoint or StreamForked (what came before is kept), LakeBusy, LakeDamaged,
     StorageFailed and the cursor errors of ``read``.
     """
+    work = _Work(source, lake, stream, verify, now_ms, progress)
     with lake.lock():
-        done = Collected(lake.cursor(stream.mesh, stream.node) or source.genesis(), 0, 0, 0, 0)
-        while True:
-            chunk = _next_chunk(source, done.head, stream, verify, now_ms)
-            if chunk.checkpoint is not None:
-                _note_forgotten(source, lake, stream, done.head, chunk)
-                lake.commit(replace(stream, epoch=chunk.head.epoch), chunk.checkpoint, chunk.rows, chunk.bad)
-                done = _add(done, chunk)
-                progress(done.head.seq)
-            if isinstance(chunk.fault, BrokenChain | CursorPastEnd):
-                _look_for_a_fork(source, lake, stream, done.head, verify=verify, now_ms=now_ms)
-            if chunk.fault is not None:
-                raise chunk.fault
-            if chunk.ended:
-                return done
+        start = lake.cursor(stream.mesh, stream.node) or source.genesis()
+        done, fault = _bring(work, Collected(start, 0, 0, 0, 0))
+        if earlier is not None:
+            done, older = _bring_earlier(work._replace(source=earlier), done)
+            fault = fault or older
+    if fault is not None:
+        raise fault
+    return done
 
 
-def _look_for_a_fork(
-    source: Source, lake: Lake, stream: Identity, at: Head, *, verify: Verify, now_ms: int
-) -> None:
-    """What does not follow on, or ends before it, may be another history. Raises StreamForked."""
-    first = keep_other_history(source, lake, stream, at, verify=verify, now_ms=now_ms)
-    if first is not None:
-        raise StreamForked(
-            f"{stream.node} has signed two histories of {at.epoch}, which differ from entry {first} on",
-            hint="both are kept, and reports show the fork; was a backup put back, or does a copy run?",
-        )
+def _bring(work: _Work, done: Collected, only: Epoch | None = None) -> tuple[Collected, _Fault | None]:
+    """Add what follows where ``done`` stands; of ``only`` this epoch, if it is given."""
+    while True:
+        chunk = _next_chunk(work, done.head, only)
+        if chunk.checkpoint is not None:
+            _note_forgotten(work, done.head, chunk)
+            there = replace(work.stream, epoch=chunk.head.epoch)
+            work.lake.commit(there, chunk.checkpoint, chunk.rows, chunk.bad)
+            done = _add(done, chunk)
+            work.progress(done.head.seq)
+        if isinstance(chunk.fault, CursorPastEnd) and only is not None:
+            return done, None  # of an earlier epoch the lake has more than this source
+        if chunk.fault is not None:
+            return done, _fork_instead(work, done.head, chunk.fault)
+        if chunk.ended:
+            return done, None
 
 
-def _note_forgotten(source: Source, lake: Lake, stream: Identity, after: Head, chunk: _Chunk) -> None:
+def _bring_earlier(work: _Work, done: Collected) -> tuple[Collected, _Fault | None]:
+    """Add what a source has of epochs before the one in which ``done`` stands.
+
+    What their writer has forgotten may be in a copy all the same: it is evidence of what was said, and nobody
+    engages it here. An epoch of which the lake has two histories is left as it is.
+    """
+    current, first_fault = done.head, None
+    try:
+        for place in _earlier_places(work, current.epoch):
+            if work.lake.has_other(replace(work.stream, epoch=place.epoch)):
+                continue
+            added, fault = _bring(work, replace(done, head=place), place.epoch)
+            done = replace(added, head=current)
+            first_fault = first_fault or fault
+    except PeerError as fault:
+        return done, first_fault or fault
+    except CursorError:
+        pass  # its outbox ends before
+    return done, first_fault
+
+
+def _earlier_places(work: _Work, current: Epoch) -> Iterator[Head]:
+    """Where the lake stands in earlier epochs, and the beginnings of those that only the source has.
+
+    Who stands before all epochs is served the first that there is; who stands after one, the next.
+    """
+    mesh, node = work.stream.mesh, work.stream.node
+    ends = (head for head in work.lake.ends(mesh, node) if _is_before(head.epoch, current))
+    known = {head.epoch: head for head in ends}
+    yield from known.values()
+    after = -1
+    while page := work.source.read(genesis(mesh, node, make_epoch(after + 1, bytes(6))), 1, 1):
+        if epoch_ordinal(page.epoch) <= after or not _is_before(page.epoch, current):
+            return
+        after = epoch_ordinal(page.epoch)
+        if page.epoch not in known:
+            yield genesis(mesh, node, page.epoch)
+
+
+def _is_before(epoch: Epoch, other: Epoch) -> bool:
+    return epoch_ordinal(epoch) < epoch_ordinal(other)
+
+
+def _fork_instead(work: _Work, at: Head, fault: _Fault) -> _Fault:
+    """What does not follow on, or ends before it, may be another history; else it is what it is."""
+    if not isinstance(fault, BrokenChain | CursorPastEnd):
+        return fault
+    source, lake, stream = work.source, work.lake, work.stream
+    first = keep_other_history(source, lake, stream, at, verify=work.verify, now_ms=work.now_ms)
+    if first is None:
+        return fault
+    return StreamForked(
+        f"{stream.node} has signed two histories of {at.epoch}, which differ from entry {first} on",
+        hint="both are kept, and reports show the fork; was a backup put back, or does a copy run?",
+    )
+
+
+def _note_forgotten(work: _Work, after: Head, chunk: _Chunk) -> None:
     """What stands between where the lake stood and where its writer's outbox begins is nowhere to be had."""
-    floor = source.floor() if source.is_writer else None
+    floor = work.source.floor() if work.source.is_writer else None
     if floor is None or chunk.before != floor.head:
         return
     first = after.seq + 1 if after.epoch == floor.epoch else 1
     if first <= floor.seq:
-        lake.note_forgotten(replace(stream, epoch=floor.epoch), Seq(first), floor)
+        work.lake.note_forgotten(replace(work.stream, epoch=floor.epoch), Seq(first), floor)
 
 
-def _next_chunk(source: Source, after: Head, stream: Identity, verify: Verify, now_ms: int) -> _Chunk:
+def _next_chunk(work: _Work, after: Head, only: Epoch | None) -> _Chunk:
     """Entries of one epoch: as many as go into one file, or as there are."""
+    source, stream = work.source, work.stream
     chunk = _Chunk(after, after, [], [])
     while len(chunk.rows) < FILE_ROWS_MAX:
         try:
-            page, start = _next_page(source, chunk.head, stream, verify)
-            if page is None:
+            page, start = _next_page(source, chunk.head, stream, work.verify)
+            if page is None or only not in {None, page.epoch}:
                 chunk.ended = True
                 break
             if chunk.rows and start != chunk.head:
                 break  # another epoch, or what follows on a hole, goes into its own file
             chunk.before = start if not chunk.rows else chunk.before
-            check_signature(page.checkpoint, stream.mesh, stream.node, verify)
+            check_signature(page.checkpoint, stream.mesh, stream.node, work.verify)
             chunk.head = follow(start, page)
         except (PeerError, CursorPastEnd) as fault:
             chunk.fault = fault
             break
         chunk.checkpoint = page.checkpoint
-        _take(chunk, page, replace(stream, epoch=page.epoch), now_ms)
+        _take(chunk, page, replace(stream, epoch=page.epoch), work.now_ms)
     return chunk
 
 
@@ -151,11 +233,17 @@ def _take(chunk: _Chunk, page: Page, stream: Identity, now_ms: int) -> None:
             chunk.bad.append(bad)
 
 
-def _add(done: Collected, chunk: _Chunk) -> Collected:
+def together(first: Collected, then: Collected) -> Collected:
+    """What two runs added, one after the other."""
     return Collected(
-        head=chunk.head,
-        rows=done.rows + len(chunk.rows),
-        files=done.files + 1,
-        flagged=done.flagged + sum(row.flags is not None for row in chunk.rows),
-        quarantined=done.quarantined + len(chunk.bad),
+        head=then.head,
+        rows=first.rows + then.rows,
+        files=first.files + then.files,
+        flagged=first.flagged + then.flagged,
+        quarantined=first.quarantined + then.quarantined,
     )
+
+
+def _add(done: Collected, chunk: _Chunk) -> Collected:
+    flagged = sum(row.flags is not None for row in chunk.rows)
+    return together(done, Collected(chunk.head, len(chunk.rows), 1, flagged, len(chunk.bad)))

@@ -18,8 +18,8 @@ from typing import TypeVar
 import msgspec
 
 from outbox.chain import Checkpoint, Entry, Head, Page
-from outbox.errors import BadFrame, StorageFailed
-from outbox.ids import MeshId, NodeId, epoch_ordinal
+from outbox.errors import BadFrame, InvalidId, StorageFailed
+from outbox.ids import MeshId, NodeId, epoch, epoch_ordinal, node_id
 from outbox.limits import PAGE_BYTES_MAX, PAGE_ENTRIES_MAX
 from outbox.reader import JournalReader
 
@@ -65,6 +65,8 @@ class FileSource:
         self.beginning = self._decoded(next(self._lines, b""), Beginning)
         if self.beginning.format != FORMAT:
             raise BadFrame(f"{path} has format {self.beginning.format}", hint=f"this version reads {FORMAT}")
+        self._check_names(node_id, self.beginning.node)
+        self._check_names(epoch, self.beginning.genesis.epoch)
 
     def genesis(self) -> Head:
         """Before the first entry of the oldest epoch."""
@@ -81,6 +83,7 @@ class FileSource:
             next(self._lines)
         for line in self._lines:
             page = self._decoded(line, Page)
+            self._check_names(epoch, page.epoch, page.checkpoint.epoch)
             self._reached = _order(page.checkpoint.head)
             if self._reached > _order(after):
                 return Page(page.epoch, _after(page, after), page.checkpoint)
@@ -92,6 +95,14 @@ class FileSource:
                 yield from file
         except OSError as error:
             raise StorageFailed(f"{self._path} cannot be read: {error.strerror}") from None
+
+    def _check_names(self, check: Callable[[str], str], *names: str) -> None:
+        """They become names of files, whoever has signed them."""
+        try:
+            for name in names:
+                check(name)
+        except InvalidId as error:
+            raise BadFrame(f"{self._path} names what it may not: {error}") from None
 
     def _decoded(self, line: bytes, kind: type[_Line]) -> _Line:
         try:

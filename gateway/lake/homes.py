@@ -13,6 +13,7 @@ from gateway.home import Home
 from gateway.lake.collector import Collected, collect
 from gateway.lake.exported import FileSource
 from gateway.lake.lake import Lake
+from gateway.lake.source import Source
 from outbox.chain import Checkpoint, Head, Page, genesis
 from outbox.errors import CursorBelowFloor, NotFound
 from outbox.ids import Epoch, NodeId, Seq
@@ -87,14 +88,7 @@ def collect_home(
     """Whose outbox it is, and what was added of it. Raises as ``collect``, and DatabaseTooNew."""
     with closing(JournalReader.open(home.journal)) as reader:
         stream = reader.identity()
-        collected = collect(
-            OwnSource(reader),
-            lake,
-            stream,
-            key.verify,
-            now_ms=now_ms,
-            progress=lambda seq: progress(stream.node, seq),
-        )
+        collected = _collect(OwnSource(reader), lake, stream, key, now_ms=now_ms, progress=progress)
     return stream.node, collected
 
 
@@ -104,9 +98,7 @@ def collect_file(
     """What was added of an exported outbox. Raises as ``collect``, and BadFrame."""
     begins = source.beginning
     stream = Identity(begins.mesh, begins.node, begins.genesis.epoch)
-    return collect(
-        source, lake, stream, key.verify, now_ms=now_ms, progress=lambda seq: progress(begins.node, seq)
-    )
+    return _collect(source, lake, stream, key, now_ms=now_ms, progress=progress)
 
 
 def copied_nodes(home: Home) -> list[NodeId]:
@@ -134,11 +126,18 @@ def collect_copies(
 def _collect_copy(
     reader: JournalReader, stream: Identity, key: PublicKey, lake: Lake, *, now_ms: int, progress: Progress
 ) -> Collected:
+    return _collect(CopySource(reader, stream), lake, stream, key, now_ms=now_ms, progress=progress)
+
+
+def _collect(
+    source: Source, lake: Lake, stream: Identity, key: PublicKey, *, now_ms: int, progress: Progress
+) -> Collected:
     return collect(
-        CopySource(reader, stream),
+        source,
         lake,
         stream,
         key.verify,
         now_ms=now_ms,
         progress=lambda seq: progress(stream.node, seq),
+        earlier=source,
     )

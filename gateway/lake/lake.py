@@ -107,17 +107,18 @@ class Lake:
 
     def cursor(self, mesh: MeshId, node: NodeId) -> Head | None:
         """How far this outbox is collected, in its latest epoch; None when nothing is. Raises LakeDamaged."""
+        ends = self.ends(mesh, node)
+        return ends[-1] if ends else None
+
+    def ends(self, mesh: MeshId, node: NodeId) -> list[Head]:
+        """How far each epoch of this outbox is collected, oldest first. Raises LakeDamaged."""
         directories = (self.root / EVENTS / stream_dir(node, Epoch("*"))).parent.glob("epoch=*")
         found = [(directory, spans) for directory in sorted(directories) if (spans := _spans(directory))]
-        if not found:
-            return None
-        directory, spans = found[-1]
-        path = directory / spans[-1].file_name
-        checkpoint = checkpoint_of(path)
-        here = (mesh, stream_of(directory), spans[-1].last)
-        if (checkpoint.mesh, (checkpoint.node, checkpoint.epoch), checkpoint.seq) != here:
-            raise LakeDamaged(f"{path} ends in a checkpoint of another stream or place", hint=RESTORE)
-        return checkpoint.head
+        return [_end_of(directory, spans[-1], mesh) for directory, spans in found]
+
+    def has_other(self, stream: Identity) -> bool:
+        """Whether entries of a second history of an epoch are kept."""
+        return bool(_spans(self._stream(FORKS, stream)))
 
     def commit(
         self, stream: Identity, checkpoint: Checkpoint, rows: Sequence[EventRow], bad: Sequence[Quarantined]
@@ -215,6 +216,15 @@ class Lake:
 
     def _stream(self, table: str, stream: Identity) -> Path:
         return self.root / table / stream_dir(stream.node, stream.epoch)
+
+
+def _end_of(directory: Path, last: Span, mesh: MeshId) -> Head:
+    path = directory / last.file_name
+    checkpoint = checkpoint_of(path)
+    here = (mesh, stream_of(directory), last.last)
+    if (checkpoint.mesh, (checkpoint.node, checkpoint.epoch), checkpoint.seq) != here:
+        raise LakeDamaged(f"{path} ends in a checkpoint of another stream or place", hint=RESTORE)
+    return checkpoint.head
 
 
 def _spans(directory: Path) -> list[Span]:

@@ -15,10 +15,11 @@ from auth.keyring import Keyring
 from gateway.cli.exits import Exit
 from gateway.clock import Clock
 from gateway.judging.witness import Witness
+from gateway.lake.lake import Lake
 from gateway.rooms import Rooms
 from outbox.chain import sign_checkpoint
 from outbox.forks import ForkProof
-from outbox.ids import NodeId
+from outbox.ids import NodeId, epoch_ordinal
 from spark.layout import EVENTS
 from spark.sources import event_files
 from tests.mesh.acting import talk
@@ -237,11 +238,13 @@ async def caught_up(lake: Path, node: Node) -> bool:
     return 0 < written(node) == held(lake, node.name)
 
 
-async def test_a_fork_that_only_the_state_room_proves_is_collected_from_homes_and_over_links(
+async def test_what_a_forked_node_said_before_and_the_proof_are_collected_from_homes_and_over_links(
     pair: tuple[Node, Node], collector: Node, tmp_path: Path
 ) -> None:
     vps, mbp = pair
+    await talk(vps, "ada", "bob", 1, Witness())
     await talk(mbp, "bob", "ada", 2, Witness())
+    await until(lambda: copied(vps, mbp), 30, "the seed has a copy")
     vps.kill()
     proof = twice(mbp)
     await say_fork(vps, proof)
@@ -250,14 +253,31 @@ async def test_a_fork_that_only_the_state_room_proves_is_collected_from_homes_an
     assert "mbp has signed two histories of" in told
     vps.start()
     await vps.ready()
+    await until(
+        lambda: in_a_later_epoch(vps, mbp, proof), 60, "it goes on in a later epoch, and is read there"
+    )
     code, _, told = await collect(collector, tmp_path / "links")
-    assert "mbp has signed two histories of" in told, (code, told)
+    assert code == Exit.OK, told
+    assert "mbp has signed two histories of" in told
     for lake in ("home", "links"):
         (kept,) = event_files(tmp_path / lake).proofs
         assert (kept.node, kept.epoch, kept.seq) == ("mbp", proof.known.epoch, proof.known.seq)
+    epochs = sorted(stream[1] for stream in Lake(tmp_path / "links").streams() if stream[0] == "mbp")
+    assert [epoch_ordinal(epoch) for epoch in epochs] == [1, 2], "the earlier one came as well"
+    ends = {head.epoch: head for head in Lake(tmp_path / "links").ends(proof.known.mesh, NodeId("mbp"))}
+    assert ends[proof.known.epoch].seq >= proof.known.seq
     words = (str(GATEWAY), "lake", "verify", "--lake", str(tmp_path / "links"), "--home", str(mbp.home.root))
-    verified = await asyncio.create_subprocess_exec(*words, stderr=subprocess.PIPE)
+    verified = await asyncio.create_subprocess_exec(*words, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
     assert await verified.wait() == Exit.OK, await verified.communicate()
+
+
+async def in_a_later_epoch(seed: Node, writer: Node, proof: ForkProof) -> bool:
+    journal = seed.journal()
+    try:
+        copy = journal.copy(writer.name)
+        return copy is not None and copy.epoch > proof.known.epoch
+    finally:
+        journal.close()
 
 
 def twice(node: Node) -> ForkProof:

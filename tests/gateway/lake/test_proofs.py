@@ -28,7 +28,7 @@ EPOCH = Epoch("000001-0000000000aa")
 @pytest.fixture
 def home(tmp_path):
     home = Home.of({"GATEWAY_HOME": str(tmp_path / "home")})
-    found(home, NodeId("vps"), Clock(), {})
+    found(home, NodeId("pi"), Clock(), {})
     return home
 
 
@@ -67,8 +67,8 @@ async def test_a_proof_goes_into_the_lake_once_and_can_be_checked_there(home, fo
     assert proof == forked
     assert (keep_proofs(lake, [proof]), keep_proofs(lake, [proof])) == ([forked], [])
     (kept,) = event_files(lake.root).proofs
-    assert (kept.node, kept.epoch, kept.seq) == ("vps", EPOCH, 10)
-    assert lake.verify({"vps": key.verify}.get).faults == ()
+    assert (kept.node, kept.epoch, kept.seq) == ("pi", EPOCH, 10)
+    assert lake.verify({"pi": key.verify}.get).faults == ()
 
     (path,) = (lake.root / FORKS).rglob("proof-*.json")
     for content, problem in (
@@ -77,7 +77,7 @@ async def test_a_proof_goes_into_the_lake_once_and_can_be_checked_there(home, fo
         (msgspec.json.encode(replace(forked, known=replace(forked.known, seq=Seq(11)))), "another place"),
     ):
         path.write_bytes(content)
-        (fault,) = lake.verify({"vps": key.verify}.get).faults
+        (fault,) = lake.verify({"pi": key.verify}.get).faults
         assert problem in fault.problem
 
 
