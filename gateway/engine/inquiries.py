@@ -14,7 +14,7 @@ from gateway.engine.tick import Tick
 from outbox.delivery import Input, settled
 from outbox.envelope import Signal, encode_payload
 from outbox.ids import EventId, NodeId
-from outbox.kinds import Kind
+from outbox.kinds import RULES, Kind
 from outbox.records import Delivery, DeliveryState
 
 STATUS_REQUEST = "status_request"
@@ -29,11 +29,19 @@ def ask(tick: Tick, row: Delivery, node: NodeId) -> None:
 def ask_open(tick: Tick, node: NodeId) -> None:
     """Part of a node's outbox was passed unread: the end of what it has accepted may stand there.
 
-    What it has not accepted is found lost as ever.
+    So may the acceptance and the end of what went to another node since then: both may have done it. What
+    it has not accepted otherwise is found lost as ever.
     """
-    for row in tick.store.deliveries([DeliveryState.ACCEPTED], REPEATED_MAX):
-        if row.node == node and not settled(Kind(row.kind), row.state):
+    for row in tick.store.deliveries([DeliveryState.ACCEPTED, DeliveryState.SUPERSEDED], REPEATED_MAX):
+        if row.node == node and _is_open(row):
             ask(tick, row, node)
+
+
+def _is_open(row: Delivery) -> bool:
+    """Whether its end may still be heard."""
+    if row.state is DeliveryState.SUPERSEDED:
+        return RULES[Kind(row.kind)].processed and row.processed_at_ms is None
+    return not settled(Kind(row.kind), row.state)
 
 
 def answer(tick: Tick, source: NodeId, event: EventId) -> None:

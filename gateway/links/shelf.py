@@ -74,7 +74,7 @@ class Shelf:
         return Stock(stream, copy.epoch, copy.first, copy.last, copy.hash, signature=copy.signature)
 
     def page(self, stream: NodeId, epoch: Epoch | None, after: Seq) -> Page | None:
-        """What follows a position; None at the end.
+        """What follows a position, or with no epoch the beginning of the current one; None at the end.
 
         Raises CursorError branches; CursorBelowFloor also for the beginning of what does not begin there now.
         """
@@ -89,10 +89,10 @@ class Shelf:
             recent = self._feed.after(after)
             if recent is not None:
                 return recent
-        floor = self._reader.floor()
-        if floor is not None and _order(epoch, after) < _order(floor.epoch, floor.seq):
+        at, floor = Head(epoch or head.epoch, after, b""), self._reader.floor()
+        if floor is not None and _order(at) < _order(floor.head):
             raise CursorBelowFloor(f"the outbox is forgotten up to {floor.seq}", hint="update this gateway")
-        return self._reader.read(Head(epoch or head.epoch, after, b""), PAGE_ENTRIES_MAX, PAGE_BYTES_MAX)
+        return self._reader.read(at, PAGE_ENTRIES_MAX, PAGE_BYTES_MAX)
 
     def floor(self) -> Checkpoint | None:
         """Where the own outbox begins now."""
@@ -119,5 +119,5 @@ class Shelf:
         return self._reader.read_copy(stream, at, PAGE_ENTRIES_MAX, PAGE_BYTES_MAX)
 
 
-def _order(epoch: Epoch | None, seq: Seq) -> tuple[int, int]:
-    return (0, 0) if epoch is None else (epoch_ordinal(epoch), seq)
+def _order(head: Head) -> tuple[int, int]:
+    return epoch_ordinal(head.epoch), head.seq

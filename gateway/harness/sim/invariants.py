@@ -324,10 +324,14 @@ def _answered_once(mesh: SimMesh, name: NodeId, disk: Disk) -> Iterator[Finding]
 
 
 def _is_told(mesh: SimMesh, row: Received, *nodes: NodeId) -> bool:
-    """Of a message its sender tells; of a reply who had it and reads that it went elsewhere as well."""
+    """Of a message its sender tells; of a reply who had it and reads that it went elsewhere as well.
+
+    Whoever has told it may have gone back since.
+    """
+    kind, who = POSSIBLE_DUPLICATE, nodes
     if RULES[Kind(row.kind)].processed:
-        return mesh.homes[row.source].disk.incident(DUPLICATE, row.event_id) is not None
-    return any(mesh.homes[node].disk.incident(POSSIBLE_DUPLICATE, row.event_id) for node in nodes)
+        kind, who = DUPLICATE, (row.source,)
+    return any(past.incident(kind, row.event_id) for node in who for past in mesh.homes[node].histories())
 
 
 def _lies(name: NodeId, disk: Disk, liars: Sequence[Liar]) -> Iterator[Finding]:

@@ -8,9 +8,13 @@ from msgspec import Raw
 from gateway.engine import rerouting
 from gateway.engine.effects import Handed, Sent
 from gateway.engine.inputs import LinkUp, Send, SetAgent, StreamHead, ViewChanged
+from gateway.engine.own_stream import Reason
+from outbox.chain import genesis
+from outbox.ids import MeshId, NodeId
 from outbox.kinds import Kind
 from outbox.records import DeliveryState, TurnState
 
+MESH, B = MeshId("mesh-" + "x" * 38), NodeId("b")
 GRACE_MS = 60_000
 
 
@@ -126,6 +130,29 @@ def test_two_that_engaged_it_are_reported(guarded: Any) -> None:
     first, second = guarded.store("a").obligations(event)
     assert first.engaged_at_ms is not None
     assert (first.outcome, second.outcome) == ("ok", "ok")
+
+
+def test_two_that_engaged_it_are_reported_also_where_the_owner_begins_a_new_epoch(guarded: Any) -> None:
+    """Its end stands in an epoch that the sender reads no more: it is asked for."""
+    guarded.rumour()
+    event = guarded.sent("a", "ann", "bob")
+    guarded.pull("b", "a")
+    (hand,) = guarded.listen("b", "bob")
+    go(guarded, "b")
+    guarded.advance(GRACE_MS)
+    guarded.tick("a")
+    guarded.settle("b", "bob", event, lease_id=hand.lease_id)
+    guarded.pull("c", "b")
+    guarded.pull("c", "a")
+    (there,) = guarded.listen("c", "bob")
+    guarded.settle("c", "bob", event, lease_id=there.lease_id)
+    guarded.come_back("b", guarded.store("b"), Reason.RESTORE)
+    guarded.answer("b", by="c")
+    guarded.store("a").begin()
+    guarded.store("a").put_cursor(B, genesis(MESH, B, guarded.epoch_of("b")))  # nobody has the rest for it
+    guarded.store("a").commit()
+    guarded.meet()
+    assert ("duplicate_engagement", event) in guarded.incidents("a")
 
 
 def test_a_fallback_that_does_not_answer_for_the_agent_is_not_asked_again(make_world: Any) -> None:
