@@ -105,12 +105,13 @@ class Witness:
         self._chronicle.note(node, "sent", f"{agent} {answer.event_id} to {answer.agent}@{answer.node}")
         name = (f"{node}/{agent}", key)
         known = self.keys.setdefault(name, answer.event_id)
-        if known != answer.event_id and self._memories.forgot(node):
+        disk = self._memories.disk(node)
+        if known != answer.event_id and self._memories.forgot(node) and not disk.events_about(known):
             self.keys[name] = answer.event_id  # the key was forgotten, with what it stood for
         elif known != answer.event_id:
             self.find(Promise.SENT_IS_KEPT, f"{agent} sent {key} once and got {known} and {answer.event_id}")
         self.told[answer.event_id] = (node, answer)
-        entries = self._memories.disk(node).events_about(answer.event_id)
+        entries = disk.events_about(answer.event_id)
         self._named += [blob for entry in entries if (blob := named_blob(entry.body)) is not None]
         if not entries:
             self.find(Promise.SENT_IS_KEPT, f"{node} said sent and {answer.event_id} is not in its outbox")
