@@ -41,7 +41,7 @@ def on_ack(tick: Tick, source: NodeId, ack: Ack, at: tuple[Epoch, Seq]) -> None:
     if row.via != tick.via:
         row = replace(row, via=tick.via)
     if ack.outcome is Outcome.REFUSED:
-        _on_refusal(tick, row, cut(ack.error))
+        _on_refusal(tick, row, ack)
     elif ack.status is AckStatus.ACCEPTED:
         accepted_at_ms = row.accepted_at_ms or tick.now.wall_ms
         accepted = replace(row, accepted_at_ms=accepted_at_ms, accepted_epoch=at[0], accepted_seq=at[1])
@@ -74,16 +74,24 @@ def on_new_epoch(tick: Tick, node: NodeId, history: Sequence[tuple[Epoch, Seq]],
                 advance(tick, unsaid, Input.ACCEPTANCE_LOST)
 
 
-def _on_refusal(tick: Tick, row: Delivery, error: str | None) -> None:
+def _on_refusal(tick: Tick, row: Delivery, ack: Ack) -> None:
+    """A node takes it no more. Its agent may have had it all the same, and given it back."""
     if not is_final(row.state):
-        advance(tick, replace(row, error=error), _PASSING.get(error or "", Input.REFUSED))
+        error = cut(ack.error)
+        refused = replace(row, error=error, engaged_at_ms=_engaged_at_ms(ack) or row.engaged_at_ms)
+        advance(tick, refused, _PASSING.get(error or "", Input.REFUSED))
+        _report_duplicate(tick, refused)
+
+
+def _engaged_at_ms(ack: Ack) -> int | None:
+    return parse_rfc3339(ack.engaged_at) if ack.engaged_at else None
 
 
 def _on_processed(tick: Tick, row: Delivery, ack: Ack) -> None:
     answered = replace(
         row,
         processed_at_ms=tick.now.wall_ms,
-        engaged_at_ms=parse_rfc3339(ack.engaged_at) if ack.engaged_at else None,
+        engaged_at_ms=_engaged_at_ms(ack),
         outcome=ack.outcome,
         error=cut(ack.error) if row.dead_at_ms is None else row.error,
     )

@@ -132,6 +132,27 @@ def test_two_that_engaged_it_are_reported(guarded: Any) -> None:
     assert (first.outcome, second.outcome) == ("ok", "ok")
 
 
+@pytest.mark.parametrize("first", ["b", "c"])
+def test_what_an_agent_gave_back_before_it_went_elsewhere_is_reported(guarded: Any, first: str) -> None:
+    """Whether the agent had begun with it nobody knows."""
+    event = guarded.sent("a", "ann", "bob")
+    guarded.pull("b", "a")
+    (hand,) = guarded.listen("b", "bob")
+    guarded.nack("b", "bob", event, hand.lease_id, delay_ms=60_000)
+    go(guarded, "b")
+    guarded.advance(GRACE_MS)
+    guarded.tick("a")
+    guarded.pull("b", "a")
+    assert guarded.acks("b", event) == ["accepted", "refused: superseded"]
+    guarded.pull("c", "a")
+    (there,) = guarded.listen("c", "bob")
+    guarded.settle("c", "bob", event, lease_id=there.lease_id)
+    for node in (first, "b", "c"):
+        guarded.pull("a", node)
+    assert ("duplicate_engagement", event) in guarded.incidents("a")
+    assert states(guarded, event) == {"b": "superseded", "c": "processed"}
+
+
 def test_two_that_engaged_it_are_reported_also_where_the_owner_begins_a_new_epoch(guarded: Any) -> None:
     """Its end stands in an epoch that the sender reads no more: it is asked for."""
     guarded.rumour()
