@@ -3,12 +3,11 @@
 from collections.abc import Iterator, Sequence
 
 from gateway.engine.acks import combined
-from gateway.engine.deliveries import DUPLICATE
 from gateway.engine.latecomers import AGENT_REMOVED
 from gateway.engine.letters import DEAD, NEVER_ACCEPTED, NOT_PROCESSED, about
-from gateway.engine.recall import POSSIBLE_DUPLICATE
 from gateway.harness.sim.blobjudge import judge_blobs
 from gateway.harness.sim.disk import Disk
+from gateway.harness.sim.engaging import answered_once, engaged_once
 from gateway.harness.sim.findings import Finding, Promise
 from gateway.harness.sim.forgetting import ENDED, forgotten, missed, skipped
 from gateway.harness.sim.liar import STOLEN, STRANGER, Liar
@@ -17,7 +16,6 @@ from gateway.harness.sim.outbox import OutboxRead, Place, read_outbox
 from gateway.harness.sim.plan import Fault
 from gateway.harness.sim.remembering import judge_memories
 from gateway.harness.sim.told import told
-from gateway.judging.answers import given_twice
 from outbox.chain import Entry
 from outbox.delivery import INBOX_FULL, is_for_several, settled
 from outbox.envelope import Ack, Event, decode_event, decode_payload
@@ -75,13 +73,13 @@ def judge(mesh: SimMesh, liars: Sequence[Liar]) -> Iterator[Finding]:
         yield from _incidents(name, home.disk)
         yield from told(name, home.disk)
         yield from _turns(mesh, name, home.disk)
-        yield from _answered_once(mesh, name, home.disk)
+        yield from answered_once(mesh, name, home.disk)
         for source, outbox in outboxes.items():
             yield from _cursor(mesh, home.disk, mesh.homes[source].disk, outbox, outboxes[name])
         yield from forgotten(mesh, name, outboxes[name])
         yield from _lies(name, home.disk, liars)
         yield from judge_blobs(name, home)
-    yield from _engaged_once(mesh)
+    yield from engaged_once(mesh)
     yield from judge_memories(mesh)
     yield from _reached(mesh)
 
@@ -301,37 +299,6 @@ def _reached(mesh: SimMesh) -> Iterator[Finding]:
             if taken < meant:
                 what = f"{row.event_id} did not reach {sorted(meant - taken)} of {row.node}"
                 yield Finding(Promise.EVERY_SEND_ENDS, what)
-
-
-def _engaged_once(mesh: SimMesh) -> Iterator[Finding]:
-    engaged: dict[tuple[NodeId, str], NodeId] = {}
-    for name, home in mesh.homes.items():
-        for agent in mesh.residents(name):
-            for row in home.disk.inbox(agent.name, done=True, limit=_ALL):
-                key = (row.source, row.event_id)
-                if row.share is not Share.SOLE or not row.delivery_count:
-                    continue  # for the agents of several nodes, or withdrawn in time
-                other = engaged.setdefault(key, name)
-                if other != name and not _is_told(mesh, row, other, name):
-                    what = f"{row.event_id} was engaged at {other} and {name}, and nobody says so"
-                    yield Finding(Promise.ENGAGED_ONCE, what)
-
-
-def _answered_once(mesh: SimMesh, name: NodeId, disk: Disk) -> Iterator[Finding]:
-    turns = (row for one in mesh.residents(name) for row in disk.inbox(one.name, done=True, limit=_ALL))
-    for event, nodes in given_twice(turns, disk.deliveries(_STATES, _ALL)):
-        yield Finding(Promise.ENGAGED_ONCE, f"{name} dealt the answers of {nodes} to {event}")
-
-
-def _is_told(mesh: SimMesh, row: Received, *nodes: NodeId) -> bool:
-    """Of a message its sender tells; of a reply who had it and reads that it went elsewhere as well.
-
-    Whoever has told it may have gone back since.
-    """
-    kind, who = POSSIBLE_DUPLICATE, nodes
-    if RULES[Kind(row.kind)].processed:
-        kind, who = DUPLICATE, (row.source,)
-    return any(past.incident(kind, row.event_id) for node in who for past in mesh.homes[node].histories())
 
 
 def _lies(name: NodeId, disk: Disk, liars: Sequence[Liar]) -> Iterator[Finding]:
