@@ -7,7 +7,7 @@ out at once, and under load a message carries many. A line that is lost stays lo
 import asyncio
 from collections import deque
 from collections.abc import Mapping
-from typing import Self
+from typing import NamedTuple, Self
 
 import msgspec
 from websockets.asyncio.client import ClientConnection
@@ -25,6 +25,12 @@ _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(ServerFrame).decode
 
 
+class _Asked(NamedTuple):
+    answer: asyncio.Future[ServerFrame]
+    until_s: float
+    """On the clock of the loop."""
+
+
 class Line:
     """An open socket to ``/v1/subscribe``. Without a grant it brings no turns and only carries requests."""
 
@@ -33,7 +39,11 @@ class Line:
         self._socket = socket
         self._place = place
         self._last_req = 0
-        self._answers: dict[int, asyncio.Future[ServerFrame]] = {}
+        self._loop = asyncio.get_running_loop()
+        self._asked: dict[int, _Asked] = {}
+        """By their number, oldest first."""
+        self._timer: asyncio.TimerHandle | None = None
+        """One for all of them."""
         self._outgoing: deque[bytes] = deque()
         self._more = asyncio.Event()
         self._turns: asyncio.Queue[Delivered | Denied | Unreachable] = asyncio.Queue()
@@ -58,19 +68,27 @@ class Line:
         """
         self._last_req = req = self._last_req + 1
         self._put({**frame, "reqId": req})
-        answer: asyncio.Future[ServerFrame] = asyncio.get_running_loop().create_future()
-        self._answers[req] = answer
+        asked = self._asked[req] = _Asked(self._loop.create_future(), self._loop.time() + REQUEST_WITHIN_S)
+        if self._timer is None:
+            self._timer = self._loop.call_at(asked.until_s, self._expire)
         try:
-            async with asyncio.timeout(REQUEST_WITHIN_S):
-                return await answer
-        except TimeoutError:
-            raise TimedOut(f"no answer in {REQUEST_WITHIN_S:.0f} s from {self._place}") from None
+            return await asked.answer
         finally:
-            del self._answers[req]
+            del self._asked[req]
 
     def grant(self, credit: int) -> None:
         """Let so many more turns come."""
         self._put({"credit": credit})
+
+    def turn_now(self) -> Delivered | None:
+        """A turn that is here already."""
+        if self._turns.empty():
+            return None
+        item = self._turns.get_nowait()
+        if isinstance(item, Delivered):
+            return item
+        self._turns.put_nowait(item)  # the end, which ``turn`` tells
+        return None
 
     async def turn(self) -> Delivered:
         """The next turn. Raises Unreachable when the line is lost, Denied when it will stay so."""
@@ -129,20 +147,34 @@ class Line:
             self._turns.put_nowait(Denied(error.code, error.message, hint=error.hint))
         else:
             req = frame.ok if error is None else error.req_id
-            answer = self._answers.get(req) if isinstance(req, int) else None
-            if answer is None or answer.done():
+            asked = self._asked.get(req) if isinstance(req, int) else None
+            if asked is None or asked.answer.done():
                 return  # nobody waits any more
             if error is None:
-                answer.set_result(frame)
+                asked.answer.set_result(frame)
             else:
-                answer.set_exception(Denied(error.code, error.message, hint=error.hint))
+                asked.answer.set_exception(Denied(error.code, error.message, hint=error.hint))
+
+    def _expire(self) -> None:
+        """Who has waited too long is told, and the timer set for who is next."""
+        self._timer = None
+        late = f"no answer in {REQUEST_WITHIN_S:.0f} s from {self._place}"
+        for asked in self._asked.values():
+            if asked.answer.done():
+                continue
+            if asked.until_s > self._loop.time():
+                self._timer = self._loop.call_at(asked.until_s, self._expire)
+                return
+            asked.answer.set_exception(TimedOut(late))
 
     def _lose(self) -> None:
         self.lost = True
         self._outgoing.clear()
-        for answer in self._answers.values():
-            if not answer.done():
-                answer.set_exception(self._unreachable())
+        if self._timer is not None:
+            self._timer.cancel()
+        for asked in self._asked.values():
+            if not asked.answer.done():
+                asked.answer.set_exception(self._unreachable())
         closed = self._socket.close_code
         self._turns.put_nowait(_replaced() if closed == _REPLACED else self._unreachable())
 

@@ -123,6 +123,7 @@ class Turn:
         id: str | None = None,  # noqa: A002 - as above
     ) -> SentAnswer:
         """Answer the sender; the turn is processed with it. With the same ``id`` it is answered once."""
+        self._turns.ends(self)
         try:
             sent = await self._agent.reply(self.event_id, payload, lease_id=self.lease_id, type=type, id=id)
             self._turns.answered(self)
@@ -143,6 +144,7 @@ class Turn:
 
     async def ok(self) -> None:
         """The turn is done well."""
+        self._turns.ends(self)
         try:
             await self._agent.ack(self.event_id, lease_id=self.lease_id)
             self._turns.answered(self)
@@ -151,6 +153,7 @@ class Turn:
 
     async def failed(self, error: str) -> None:
         """The turn is done badly; the sender learns why."""
+        self._turns.ends(self)
         try:
             await self._agent.ack(self.event_id, lease_id=self.lease_id, failed=error)
             self._turns.answered(self)
@@ -159,6 +162,7 @@ class Turn:
 
     async def nack(self, delay_ms: int = 0) -> None:
         """Give it back; it is handed over again after the delay."""
+        self._turns.ends(self)
         try:
             await self._agent.nack(self.event_id, self.lease_id, delay_ms=delay_ms)
             self._turns.answered(self)
@@ -190,6 +194,10 @@ class Turns:
         """Credit of this connection that was not used yet."""
         self._in_hand: dict[str, int] = {}
         """Leases of unfinished turns and when they run out, on the monotonic clock."""
+        self._ending: set[str] = set()
+        """Leases whose end is on its way: they take no credit, and are not brought to anybody once more."""
+        self._granting = False
+        """Credit is looked at when everybody who has something to do now has done it."""
         self._resuming = True
         """A connection first brings once more what the session holds; the first new turn ends that."""
         self._answered: set[str] = set()
@@ -216,19 +224,27 @@ class Turns:
     async def __anext__(self) -> Turn:
         """The next turn."""
         while True:
-            line = await self._connected()
-            self._top_up()
-            try:
-                async with asyncio.timeout(self._until_lease_end_s()):
-                    delivered = await line.turn()
-            except TimeoutError:
-                continue  # a lease in hand ran out: its credit is free again
-            except Unreachable:
-                await self.aclose()
-                continue
+            line = self.line or await self._connected()
+            delivered = line.turn_now()
+            if delivered is None:
+                self._top_up()
+                try:
+                    async with asyncio.timeout(self._until_lease_end_s()):
+                        delivered = await line.turn()
+                except TimeoutError:
+                    continue  # a lease in hand ran out: its credit is free again
+                except Unreachable:
+                    await self.aclose()
+                    continue
             turn = self._taken(delivered)
             if turn is not None:
                 return turn
+
+    def ends(self, turn: Turn) -> None:
+        """The end of a turn goes out now, and room for another one behind it, in the same message."""
+        if self._in_hand.pop(turn.lease_id, None) is not None:
+            self._ending.add(turn.lease_id)
+            self._grant_soon()
 
     def answered(self, turn: Turn) -> None:
         """A turn's end was confirmed: a hand-over of it that is still on its way is void."""
@@ -238,7 +254,8 @@ class Turns:
     def finished(self, turn: Turn) -> None:
         """A turn left this agent's hands: another may come."""
         self._in_hand.pop(turn.lease_id, None)
-        self._top_up()
+        self._ending.discard(turn.lease_id)
+        self._grant_soon()
 
     def held(self, turn: Turn, lease_ms: int) -> None:
         """A turn is kept for so long from now."""
@@ -255,7 +272,14 @@ class Turns:
                 await self._pause(failures)
         return self.line
 
+    def _grant_soon(self) -> None:
+        """One grant for all turns that end in one turn of the loop, behind what ends them."""
+        if not self._granting:
+            self._granting = True
+            asyncio.get_running_loop().call_soon(self._top_up)
+
     def _top_up(self) -> None:
+        self._granting = False
         if self.line is None or self.line.lost:
             return  # the next connection grants anew
         now_ms = self._clock.mono_ms()
@@ -276,7 +300,7 @@ class Turns:
             self._granted -= 1
             self._resuming = False
             self._answered.clear()
-        elif delivered.lease_id in self._in_hand or delivered.lease_id in self._answered:
+        elif delivered.lease_id in {*self._in_hand, *self._ending, *self._answered}:
             return None  # in our hands, and whoever holds it answers; or answered while this was on its way
         turn = Turn(self, self._agent, delivered)
         self.held(turn, delivered.lease_ms)

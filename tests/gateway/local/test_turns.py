@@ -10,24 +10,12 @@ from gateway.api.answers import ExtendedAnswer, SentAnswer, SettledAnswer
 from gateway.client.turns import Turns
 from gateway.client.wire import Wire
 from gateway.clock import Clock
-from gateway.endpoints.frames import deliver_text
-from gateway.engine.effects import Handed
 from gateway.errors import Unreachable
-from outbox.envelope import encode_event
 from outbox.ids import AgentId, EventId
-from tests.gateway.outboxes import event_id, message
+from tests.gateway.local.turnframes import frame
+from tests.gateway.outboxes import event_id
 
-FIRST, SECOND, THIRD = (event_id(number) for number in (1, 2, 3))
-LEASES = {FIRST: "lease_1", SECOND: "lease_2", THIRD: "lease_3"}
-
-
-def frame(number: int, *, resumed: bool, lease_ms: int) -> str:
-    event = event_id(number)
-    turn = Handed(
-        subscriber="s", event_id=event, lease_id=LEASES[event], lease_ms=lease_ms, delivery_count=1,
-        resumed=resumed, body=encode_event(message(number)),
-    )  # fmt: skip
-    return deliver_text(turn)
+FIRST, SECOND = (event_id(number) for number in (1, 2))
 
 
 class Agent:
