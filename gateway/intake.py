@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 
 from gateway.engine.inputs import Input
 from gateway.errors import Busy
-from gateway.limits import GATHER_QUIET_TURNS, GATHER_TURNS_MAX, QUEUE_INPUTS_MAX, TICK_INPUTS_MAX
+from gateway.gathering import gathered
+from gateway.limits import QUEUE_INPUTS_MAX, TICK_INPUTS_MAX
 
 
 class Intake:
@@ -53,13 +54,7 @@ class Intake:
 
         Without that each of them would get a commit of its own, and batches would not grow with the load.
         """
-        quiet_turns = 0
-        for _ in range(GATHER_TURNS_MAX):
-            before = len(self._inputs)
-            await asyncio.sleep(0)
-            quiet_turns = quiet_turns + 1 if len(self._inputs) == before else 0
-            if quiet_turns == GATHER_QUIET_TURNS or len(self._inputs) >= TICK_INPUTS_MAX:
-                return
+        await gathered(self._inputs, TICK_INPUTS_MAX)
 
     def take(self) -> list[Input]:
         """A tick's worth, oldest first."""

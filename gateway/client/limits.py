@@ -25,6 +25,9 @@ MESSAGE_BYTES_MAX = 1024 * 1024
 MESSAGE_CHARS_MAX = 256 * 1024
 """Frames that go out in one message; a larger one goes alone."""
 
+FRAMES_ENOUGH = 256
+"""A message of so many is not waited for longer: a gateway takes as many in one commit."""
+
 ASK_FIRST_S = 0.05
 ASK_CAP_S = 1.0
 """How often a waiting sender looks at its delivery: at once for a quick answer, seldom for a slow one."""

@@ -1,7 +1,8 @@
 """One socket of an agent: requests in pipeline, each answered once, and turns under a session.
 
-What is asked while an earlier message is on its way waits and goes out with the next one: a lone request goes
-out at once, and under load a message carries many. A line that is lost stays lost, its owner opens another.
+What is asked in the same few turns of the loop, or while an earlier message is on its way, goes out together:
+the end of a turn and what is sent because of it are one message and one commit, and under load it is many.
+A line that is lost stays lost, its owner opens another.
 """
 
 import asyncio
@@ -14,9 +15,10 @@ from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 
 from gateway.api.frames import Delivered, ServerFrame
-from gateway.client.limits import MESSAGE_CHARS_MAX, REQUEST_WITHIN_S
+from gateway.client.limits import FRAMES_ENOUGH, MESSAGE_CHARS_MAX, REQUEST_WITHIN_S
 from gateway.client.wire import Wire, bounded
 from gateway.errors import Denied, TimedOut, Unreachable
+from gateway.gathering import gathered
 from outbox.ids import AgentId
 
 _REPLACED = 4409
@@ -120,6 +122,7 @@ class Line:
     async def _write(self) -> None:
         while True:
             await self._more.wait()
+            await gathered(self._outgoing, FRAMES_ENOUGH)
             self._more.clear()
             while self._outgoing:
                 await self._socket.send(self._message(), text=True)
