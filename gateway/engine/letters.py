@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from gateway.engine.tick import Tick
 from outbox.delivery import Input, is_for_several, step
-from outbox.envelope import DeadLetter, Event, encode_payload
+from outbox.envelope import DeadLetter, Event, decode_event, encode_payload
 from outbox.ids import EventId
 from outbox.kinds import Kind
 from outbox.records import Delivery, DeliveryState
@@ -23,6 +23,7 @@ def about(row: Delivery) -> str:
 def bury(tick: Tick, row: Delivery, why: Input, reason: str) -> None:
     """Give up, where everybody can see it."""
     assert step(row.state, why) is DeliveryState.DEAD_LETTER, f"{row.state} does not end by {why}"
+    row = _told(tick, row)
     letter = DeadLetter(ref=row.event_id, reason=reason, attempts=row.tries, last_error=row.error)
     event = notice(tick, Kind.DEAD_LETTER, encode_payload(letter), row.event_id)
     tick.emit(event, (row.node,) if row.node else ())
@@ -38,6 +39,21 @@ def bury(tick: Tick, row: Delivery, why: Input, reason: str) -> None:
             error=row.error or reason,
         )
     )
+
+
+def _told(tick: Tick, row: Delivery) -> Delivery:
+    """What was written where nobody can read it, and never sent again, is said once more, and to nobody: the
+    outbox tells of what is given up.
+    """
+    first = tick.store.first_position(row.event_id)
+    shown = {past.epoch: past.shown for past in tick.store.ended_epochs()}
+    if first is None or first[1] <= shown.get(first[0], first[1]):
+        return row
+    if any(other.attempt > 1 for other in tick.store.obligations(row.event_id)):
+        return row
+    event = decode_event(tick.store.events_about(row.event_id)[0].body)
+    again = replace(event, trace=replace(event.trace, attempt=2, first_position=first))
+    return replace(row, attempt=2, seq=tick.emit(again, ()))
 
 
 def notice(tick: Tick, kind: Kind, payload: msgspec.Raw, about: EventId) -> Event:

@@ -249,10 +249,10 @@ def _ask_if_passed(tick: Tick, arrived: Arrived, said: StreamEpoch) -> None:
 
     Who has may have read another history of it, when its writer did not know what it had forgotten.
     """
-    known = tick.store.cursor(arrived.source)
-    if arrived.entry.seq > 1 or known is None:
+    if arrived.entry.seq > 1:
         return
-    passed = known.epoch != said.previous or known.seq < said.last_known
+    known = tick.store.cursor(arrived.source)
+    passed = known is None or known.epoch != said.previous or known.seq < said.last_known
     if passed or said.reason == Reason.ROLLBACK:
         inquiries.ask_open(tick, arrived.source)
 

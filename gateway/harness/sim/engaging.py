@@ -7,6 +7,7 @@ from gateway.engine.recall import POSSIBLE_DUPLICATE
 from gateway.harness.sim.disk import Disk
 from gateway.harness.sim.findings import Finding, Promise
 from gateway.harness.sim.mesh import SimMesh
+from gateway.harness.sim.plan import Fault
 from gateway.judging.answers import given_twice
 from outbox.ids import NodeId
 from outbox.kinds import RULES, Kind
@@ -41,9 +42,12 @@ def answered_once(mesh: SimMesh, name: NodeId, disk: Disk) -> Iterator[Finding]:
 def _is_told(mesh: SimMesh, row: Received, *nodes: NodeId) -> bool:
     """Of a message its sender tells; of a reply who had it and reads that it went elsewhere as well.
 
-    Whoever has told it may have gone back since.
+    Whoever has told it may have gone back since. Who keeps little may have let go of a message that one node
+    has ended before the other one's answer came.
     """
     kind, who = POSSIBLE_DUPLICATE, nodes
     if RULES[Kind(row.kind)].processed:
         kind, who = DUPLICATE, (row.source,)
+        if Fault.RETENTION in mesh.plan.faults and not mesh.homes[row.source].disk.obligations(row.event_id):
+            return True
     return any(past.incident(kind, row.event_id) for node in who for past in mesh.homes[node].histories())

@@ -3,6 +3,7 @@
 from copy import deepcopy
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 from gateway.engine.effects import Appended, CopyRuns, EpochBegan, StreamShown
@@ -224,6 +225,33 @@ def test_what_was_sent_and_answered_here_while_nobody_could_see_it_is_said_again
     assert len(mesh.store("a").ledger(ended)) == 1
     acks = [event for event in mesh.history("a") if event.corr_id == ended]
     assert len(acks) == len({ack.event_id for ack in acks}) == 2
+
+
+@pytest.mark.parametrize(("to", "late"), [("bob", True), ("bob,cid", True), ("gone", True), ("gone", False)])
+def test_what_was_given_up_and_never_seen_is_said_all_the_same(mesh: Any, to: str, *, late: bool) -> None:
+    """Its dead letter alone would be of an event that stands in no outbox that anybody can read.
+
+    It had expired when the new epoch began, or (not ``late``) waited there for somebody to send it to.
+    """
+    mesh.live("b", "cid")
+    mesh.own("gone", "b")
+    mesh.meet()
+    backup = deepcopy(mesh.store("a"))
+    mesh.sent("a", "ann", "bob")
+    mesh.pull("b", "a")
+    mesh.come_back("a", backup)
+    event = mesh.sent("a", "ann", to, expires_in_ms=60_000)
+    assert mesh.store("a").shown().seq < mesh.store("a").head().seq
+    mesh.own("gone", "b", active=False)
+    mesh.advance(60_000 if late else 1)
+    mesh.come_back("a", mesh.store("a"), Reason.RESTORE)
+    mesh.answer("a", by="b")
+    mesh.advance(60_000)
+    mesh.tick("a")
+    said = [told.kind for told in mesh.history("a") if event in {told.event_id, told.corr_id}]
+    assert said[0] == Kind.MESSAGE
+    assert Kind.DEAD_LETTER in said
+    assert {row.state for row in mesh.store("a").obligations(event)} == {S.DEAD_LETTER}
 
 
 def test_an_epoch_that_a_full_disk_refuses_again_and_again_is_no_copy(mesh: Any, only: Any) -> None:

@@ -7,14 +7,15 @@ from msgspec import Raw
 
 from gateway.engine import rerouting
 from gateway.engine.effects import Handed, Sent
-from gateway.engine.inputs import LinkUp, Send, SetAgent, StreamHead, ViewChanged
+from gateway.engine.inputs import LinkUp, PageRead, Send, SetAgent, StreamHead, ViewChanged
 from gateway.engine.own_stream import Reason
 from outbox.chain import genesis
-from outbox.ids import MeshId, NodeId
+from outbox.ids import Epoch, MeshId, NodeId
 from outbox.kinds import Kind
 from outbox.records import DeliveryState, TurnState
 
 MESH, B = MeshId("mesh-" + "x" * 38), NodeId("b")
+EPOCH = Epoch("000001-0123456789ab")
 GRACE_MS = 60_000
 
 
@@ -108,8 +109,6 @@ def test_an_owner_that_returns_and_reads_both_attempts_engages_neither(guarded: 
 
 
 def _read(world: Any, page: Any) -> Any:
-    from gateway.engine.inputs import PageRead
-
     return world.tick("b", PageRead("a", page))
 
 
@@ -153,8 +152,11 @@ def test_what_an_agent_gave_back_before_it_went_elsewhere_is_reported(guarded: A
     assert states(guarded, event) == {"b": "superseded", "c": "processed"}
 
 
-def test_two_that_engaged_it_are_reported_also_where_the_owner_begins_a_new_epoch(guarded: Any) -> None:
-    """Its end stands in an epoch that the sender reads no more: it is asked for."""
+@pytest.mark.parametrize("known", [True, False], ids=["read before", "never read"])
+def test_two_that_engaged_it_are_reported_also_where_the_owner_begins_a_new_epoch(
+    guarded: Any, *, known: bool
+) -> None:
+    """Its end stands in an epoch that the sender does not read: it is asked for."""
     guarded.rumour()
     event = guarded.sent("a", "ann", "bob")
     guarded.pull("b", "a")
@@ -169,9 +171,12 @@ def test_two_that_engaged_it_are_reported_also_where_the_owner_begins_a_new_epoc
     guarded.settle("c", "bob", event, lease_id=there.lease_id)
     guarded.come_back("b", guarded.store("b"), Reason.RESTORE)
     guarded.answer("b", by="c")
-    guarded.store("a").begin()
-    guarded.store("a").put_cursor(B, genesis(MESH, B, guarded.epoch_of("b")))  # nobody has the rest for it
-    guarded.store("a").commit()
+    if known:
+        guarded.store("a").begin()
+        guarded.store("a").put_cursor(B, genesis(MESH, B, EPOCH))
+        guarded.store("a").commit()
+    page = guarded.store("b").read(genesis(MESH, B, guarded.epoch_of("b")), 1000, 1 << 30)
+    guarded.tick("a", PageRead(B, page))  # nobody has for it what lies between
     guarded.meet()
     assert ("duplicate_engagement", event) in guarded.incidents("a")
 
