@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from outbox.records import DeliveryState
-from spark.events import ADDRESSES, ANSWERS, Role
+from spark.events import ADDRESSES, ANSWERS, ROOT, Role, struct
 from spark.limits import TASK_COMPLETE_MS, TASK_PROGRESS_MS
 from spark.sides import SORTED_BY, said, sides
 from spark.sla import Threshold
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 _HOME = said(Role.ROOT)
 _ROUTED = said(*ADDRESSES)
-_POSITION = "named_struct('node', node, 'epoch', {0}.epoch, 'seq', {0}.seq)"
 
 
 def _of(how: str, whose: str, value: str) -> str:
@@ -35,14 +34,10 @@ def _same(how: str, whose: str, *names: str) -> dict[str, str]:
 
 
 TOGETHER: dict[str, str] = {
-    **_same(
-        "max", _HOME, "kind", "fromAgent", "toAgent", "parentId", "threadId", "type", "capabilityId",
-        "requestedVersion", "delegationVersion", "hops", "expiresAt", "last", "reason", "deadAttempts",
-    ),
-    **_same("min", _HOME, "priority", "createdAt", "acceptWithinMs", "completeWithinMs", "deadAt"),
+    **_same("max", _HOME, "root", "reason", "deadAttempts"),
+    **_same("min", _HOME, "createdAt", "first", "deadAt"),
     "fromNode": _of("max", _HOME, "node"),
-    "first": _of("min", _HOME, _POSITION.format("first")),
-    "buried": _of("max", f"{_HOME} and {said(Role.DEAD)}", _POSITION.format("said")),
+    "buried": _of("max", f"{_HOME} and {said(Role.DEAD)}", "said"),
     "isDead": _of("max", _HOME, said(Role.DEAD)),
     "facts": _of("bit_or", _ROUTED, "facts"),
     "accepted": _of(
@@ -58,10 +53,10 @@ TOGETHER: dict[str, str] = {
     ),
     "engagedFirst": _of("min", f"{_ROUTED} and engagedAt is not null", "node"),
     "engagedLast": _of("max", f"{_ROUTED} and engagedAt is not null", "node"),
-    "missFirst": _of("min", f"{_ROUTED} and missFirst is not null", _POSITION.format("missFirst")),
-    "missLast": _of("max", f"{_ROUTED} and missLast is not null", _POSITION.format("missLast")),
-    "saidFirst": _of("min", f"{_ROUTED} and said is not null and not {_HOME}", _POSITION.format("said")),
-    "saidLast": _of("max", f"{_ROUTED} and said is not null and not {_HOME}", _POSITION.format("said")),
+    **_same("min", _ROUTED, "missFirst"),
+    **_same("max", _ROUTED, "missLast"),
+    "saidFirst": _of("min", f"{_ROUTED} and not {_HOME}", "said"),
+    "saidLast": _of("max", f"{_ROUTED} and not {_HOME}", "said"),
 }  # fmt: skip
 """Column → the aggregate over the sides of a root."""
 
@@ -81,12 +76,10 @@ EACH: dict[str, str] = {
     "deadAttempts": "buriedAttempts",
     "engagedFirst": "case when engagedAt is not null then node end",
     "engagedLast": "case when engagedAt is not null then node end",
-    **{
-        name: f"case when {value} is not null then {_POSITION.format(value)} end"
-        for name, value in {
-            "missFirst": "missFirst", "missLast": "missLast", "saidFirst": "said", "saidLast": "said",
-        }.items()
-    },
+    "missFirst": "missFirst",
+    "missLast": "missLast",
+    "saidFirst": "said",
+    "saidLast": "said",
 }  # fmt: skip
 """Of one node of several: column → value on its side. What is not here all nodes have in common."""
 
@@ -131,46 +124,60 @@ COLUMNS = (
     "misroutedTwice", "engagedNode", "otherEngagedNode", "acceptDueAt", "processDueAt", "progressDueAt",
     "completeDueAt", *LATENCIES,
 )  # fmt: skip
-"""The lifecycle table."""
+"""What is known of each root event."""
 
+
+LIFECYCLE = (*COLUMNS, "incidents")
+"""The lifecycle table. ``incidents`` are the rules that a row breaks; where it breaks none it is null, and so
+is ``evidence``: nobody asks for it there, and it is the widest column."""
+
+UNLIKE = (
+    "rootId", "subject", "parentId", "threadId", "position", "createdAt", "acceptedAt", "engagedAt",
+    "processedAt", "repliedAt", "doneAt", "expiresAt", "acceptDueAt", "processDueAt",
+)  # fmt: skip
+"""Columns in which hardly any value comes twice."""
 
 _NOTHING: Mapping[str, str] = {}
 
 
-def deliveries(statements: "DataFrame", thresholds: Mapping[str, Threshold]) -> "DataFrame":
-    """One row a root event, with ``COLUMNS``.
+def deliveries(
+    statements: "DataFrame", thresholds: Mapping[str, Threshold], found: str | None = None
+) -> "DataFrame":
+    """One row a root event (or node of several), with ``LIFECYCLE``; ``found`` is the SQL of ``incidents``.
+
+    Without it there are ``COLUMNS``.
 
     What was only ever answered, and is not in the lake itself, has no row: nothing is known of when it began.
     """
-    return lifecycle(sides(statements), thresholds)
-
-
-def lifecycle(sides: "DataFrame", thresholds: Mapping[str, Threshold]) -> "DataFrame":
-    """One row a root event (or node of several), with ``COLUMNS``, from what each node said of it."""
-    return lives(sides, thresholds).where("kind is not null")
+    return lives(sides(statements), thresholds, found=found).where("kind is not null")
 
 
 def lives(
-    sides: "DataFrame", thresholds: Mapping[str, Threshold], each: Mapping[str, str] = _NOTHING, **more: str
+    sides: "DataFrame",
+    thresholds: Mapping[str, Threshold],
+    each: Mapping[str, str] = _NOTHING,
+    *,
+    found: str | None = None,
+    **more: str,
 ) -> "DataFrame":
-    """As ``lifecycle``, and with a row for what was only ever answered: its ``kind`` is null.
+    """As ``deliveries``, and with a row for what was only ever answered: its ``kind`` is null.
 
     ``more`` are further columns, and the aggregate of each over the sides of a root; ``each`` says what some
-    of them are on the side of one node of several.
+    of them are on the side of one node of several. Without ``found`` every row has its evidence.
     """
     from pyspark.sql import functions as F  # noqa: N812 - the name everybody gives it
 
-    of_one = f"collect_list(case when {said(Role.ADDRESSED)} then {_struct({**EACH, **each})} end)"
+    of_one = f"collect_list(case when {said(Role.ADDRESSED)} then {struct({**EACH, **each})} end)"
     together = [F.expr(aggregate).alias(name) for name, aggregate in (TOGETHER | more).items()]
     gathered = sides.groupBy(*SORTED_BY).agg(*together, F.expr(of_one).alias("each"))
     known = gathered.selectExpr("* except (each)", "explode_outer(each) as one")
     known = known.selectExpr(*_of_one((*TOGETHER, *more), (*EACH, *each))).selectExpr("*", *_facts())
-    return known.selectExpr("*", *_judgements(thresholds)).select(*COLUMNS, *more)
-
-
-def _struct(fields: Mapping[str, str]) -> str:
-    parts = (f"'{name}', {value}" for name, value in fields.items())
-    return f"named_struct({', '.join(parts)})"
+    judged = known.selectExpr("*", *_judgements(thresholds))
+    if found is None:
+        return judged.selectExpr("*", f"{EVIDENCE} as evidence").select(*COLUMNS, *more)
+    broken = judged.selectExpr("*", f"{found} as incidents")
+    shown = broken.selectExpr("*", f"case when incidents is not null then {EVIDENCE} end as evidence")
+    return shown.select(*LIFECYCLE, *more)
 
 
 def _of_one(names: Sequence[str], each: Sequence[str]) -> list[str]:
@@ -182,24 +189,23 @@ def _of_one(names: Sequence[str], each: Sequence[str]) -> list[str]:
         alone = f"one.{name}" if name in EACH else name
         theirs = f"if(fromNode in (one.buriedByFirst, one.buriedByLast), {alone}, null)"
         of_one[name] = f"if(one is null, {name}, {theirs})"
-    together = (f"{of_one.get(name, name)} as {name}" for name in names)
-    return ["rootId", *together, "one.node as severalNode", "one.timesAddressed as timesAddressed"]
+    together = (f"{of_one.get(name, name)} as {name}" for name in names if name != "root")
+    root = (f"root.{name} as {name}" for name in ROOT)
+    return ["rootId", *root, *together, "one.node as severalNode", "one.timesAddressed as timesAddressed"]
 
 
-_SENT_TO = "case when last.toNodes not in ('', '*') then last.toNodes end"
+_SENT_TO = "case when toNodes not in ('', '*') then toNodes end"
 
 _SHOWN = ("first", "missFirst", "saidFirst", "saidLast", "buried")
 
 
 def _facts() -> list[str]:
     return [
-        "greatest(coalesce(timesAddressed, last.attempt), deadAttempts, 1) as attempts",
+        "greatest(coalesce(timesAddressed, attempt), deadAttempts, 1) as attempts",
         "concat_ws('@', rootId, severalNode) as subject",
         # Before anybody accepted: where the last attempt was sent, when that is one node.
         f"coalesce(severalNode, accepted.node, {_SENT_TO}) as toNode",
-        "last.toNodes as toNodes",
         f"{_place('first')} as position",
-        f"array_distinct(array_compact(array({_places(*_SHOWN)}))) as evidence",
         "least(processedAt, answeredAt) as doneAt",
         "least(completedAt, failedAt) as finishedAt",
         "etaLast as etaAt",
@@ -214,8 +220,8 @@ def _place(name: str) -> str:
     return f"case when {name} is not null then concat_ws('/', {name}.node, {name}.epoch, {name}.seq) end"
 
 
-def _places(*names: str) -> str:
-    return ", ".join(_place(name) for name in names)
+EVIDENCE = f"array_distinct(array_compact(array({', '.join(map(_place, _SHOWN))})))"
+"""Where the events lie that show how a root fared."""
 
 
 def _judgements(thresholds: Mapping[str, Threshold]) -> list[str]:
@@ -226,15 +232,22 @@ def _judgements(thresholds: Mapping[str, Threshold]) -> list[str]:
     return [
         f"case {_cases(STATES)} end as state",
         f"case when kind = '{TaskKind.CREATE}' then case {_cases(TASK_STATES)} end end as taskState",
-        f"timestampadd(millisecond, {_by_kind(accept)}, createdAt) as acceptDueAt",
-        f"timestampadd(millisecond, {take_on}, acceptedAt) as processDueAt",
-        f"timestampadd(millisecond, {TASK_PROGRESS_MS}L, progressAt) as progressDueAt",
-        f"coalesce(etaLast, timestampadd(millisecond, {complete}, taskAcceptedAt)) as completeDueAt",
-        *(
-            f"timestampdiff(millisecond, {start}, {end}) as {name}"
-            for name, (start, end) in LATENCIES.items()
-        ),
+        f"{_after('createdAt', _by_kind(accept))} as acceptDueAt",
+        f"{_after('acceptedAt', take_on)} as processDueAt",
+        f"{_after('progressAt', f'{TASK_PROGRESS_MS}L')} as progressDueAt",
+        f"coalesce(etaLast, {_after('taskAcceptedAt', complete)}) as completeDueAt",
+        *(f"{_between(start, end)} as {name}" for name, (start, end) in LATENCIES.items()),
     ]
+
+
+def _after(moment: str, ms: str) -> str:
+    """As ``timestampadd``, which goes by way of a calendar."""
+    return f"timestamp_micros(unix_micros({moment}) + {ms} * 1000)"
+
+
+def _between(start: str, end: str) -> str:
+    """Whole milliseconds; as ``timestampdiff``, which goes by way of a calendar."""
+    return f"(unix_micros({end}) - unix_micros({start})) div 1000"
 
 
 def _cases(states: tuple[tuple[str, str], ...]) -> str:

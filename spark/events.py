@@ -8,7 +8,7 @@ was routed to, else the node that speaks. Later steps look at roles, never at ki
 Columns that a role has no use for are null, so that little travels when statements are exchanged.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
@@ -93,7 +93,7 @@ _TIME = f"case when flags is null or find_in_set('{Flag.CREATED_AT}', flags) = 0
 
 
 def statements(events: "DataFrame", nodes: Iterable[str]) -> "DataFrame":
-    """``rootId, node, role, at, epoch, seq`` and what later steps read; ``at`` is null for a clock that lies.
+    """``rootId, node, role, at, place, root`` and what answers say; ``at`` is null for a clock that lies.
 
     ``nodes`` are those that a broadcast is routed to: all that can have answered it. Signals, unknown kinds
     and rows that cannot be trusted say nothing and are left out.
@@ -148,11 +148,12 @@ _KEPT = (
     "completeWithinMs", "errorClass",
 )  # fmt: skip
 
-_OF_ROOT = {
+ROOT: dict[str, str] = {
+    "attempt": "attempt",
+    "toNodes": "toNodes",
     "kind": "kind",
     "fromAgent": "sourceAgentId",
     "toAgent": "toAgentId",
-    "toNodes": "toNodes",
     "parentId": "corrId",
     "threadId": "threadId",
     "type": "type",
@@ -162,22 +163,39 @@ _OF_ROOT = {
     "expiresAt": "expiresAt",
     "acceptWithinMs": "acceptWithinMs",
     "completeWithinMs": "completeWithinMs",
+    "requestedVersion": f"case when kind = '{TaskKind.CREATE}' then version end",
+    "delegationVersion": f"case when kind = '{TaskKind.CREATE}' then skillVersion end",
 }
-"""What only the root's own row carries on."""
+"""What a root says of itself: one value, the attempt first, so that the greatest is the last attempt's."""
 
-_OF_ANSWER = ("outcome", "error", "reason", "attempts", "engagedAt", "deliveries", "etaAt", "errorClass")
+PLACE = "named_struct('node', sourceNodeId, 'epoch', epoch, 'seq', seq)"
+"""Where an event lies: the evidence of what it says."""
+
+_OF_ANSWER = (
+    "outcome", "error", "reason", "attempts", "engagedAt", "deliveries", "etaAt", "errorClass", "version",
+    "skillVersion",
+)  # fmt: skip
 """What only answers carry on. A step of a task is a root too: its row as a root says nothing of its task."""
 
-_COUNTED = f"{Role.ROOT:d}, {Role.ADDRESSED:d}"
 
-_VERSIONED = f"role > {Role.ROUTED:d} or role = {Role.ROOT:d} and kind = '{TaskKind.CREATE}'"
+def struct(fields: Mapping[str, str]) -> str:
+    """A SQL expression for one value of several: name → expression."""
+    parts = (f"'{name}', {value}" for name, value in fields.items())
+    return f"named_struct({', '.join(parts)})"
+
+
+def _only(roles: str, value: str, name: str) -> str:
+    return f"case when role {roles} then {value} end as {name}"
+
+
+_UNPLACED = f"not in ({Role.ROUTED:d}, {Role.ADDRESSED:d}, {Role.BURIED:d})"
 
 _COLUMNS = (
-    "rootId", "node", "role", f"case when role <> {Role.ROUTED:d} then at end as at", "epoch", "seq",
-    *(f"case when role = {Role.ROOT:d} then {source} end as {name}" for name, source in _OF_ROOT.items()),
-    *(f"case when role > {Role.ROUTED:d} then {name} end as {name}" for name in _OF_ANSWER),
-    f"case when role in ({_COUNTED}) then attempt end as attempt",
-    f"case when role = {Role.BURIED:d} then sourceNodeId end as by",
-    f"case when {_VERSIONED} then version end as version",
-    f"case when {_VERSIONED} then skillVersion end as skillVersion",
+    "rootId", "node", "role",
+    _only(f"<> {Role.ROUTED:d}", "at", "at"),
+    _only(_UNPLACED, PLACE, "place"),
+    _only(f"= {Role.ROOT:d}", struct(ROOT), "root"),
+    *(_only(f"> {Role.ROUTED:d}", name, name) for name in _OF_ANSWER),
+    _only(f"= {Role.ADDRESSED:d}", "attempt", "attempt"),
+    _only(f"= {Role.BURIED:d}", "sourceNodeId", "by"),
 )  # fmt: skip

@@ -59,9 +59,16 @@ STREAM_COLUMNS = ("subject", "openedAt", "nodes", "detail", "evidence")
 """What the table of an outbox's class has: its subject, since when, whom it concerns, words, positions."""
 
 
-def incidents(lifecycle: "DataFrame", as_of_ms: int) -> "DataFrame":
+def incidents(lifecycle: "DataFrame") -> "DataFrame":
     """One row for each rule that a root event broke, with ``COLUMNS``."""
-    return rows(lifecycle.selectExpr("*", f"inline({hits(moment(as_of_ms))})"))
+    return rows(lifecycle.where("incidents is not null").selectExpr("*", "inline(incidents)"))
+
+
+def broken_rules(as_of_ms: int) -> str:
+    """As ``hits``, and null where there are none: of nearly all rows nothing is built."""
+    as_of = moment(as_of_ms)
+    broken = " or ".join(f"({rule.condition.format(as_of=as_of)})" for rule in RULES.values())
+    return f"case when {broken} then {hits(as_of)} end"
 
 
 def hits(as_of: str) -> str:

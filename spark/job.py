@@ -4,21 +4,21 @@ import argparse
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from outbox.errors import MeshError
 from outbox.timestamps import parse_rfc3339
-from spark.deliveries import deliveries
+from spark.deliveries import UNLIKE, deliveries
 from spark.document import incidents_json
 from spark.errors import SparkFailed
 from spark.events import statements
 from spark.figures import Tables, states, summarise
 from spark.forks import forked, forks
 from spark.gaps import Bucket, Forgotten, buckets_of, gaps_table, seq_gaps
-from spark.incidents import incidents, stream_incidents
+from spark.incidents import broken_rules, incidents, stream_incidents
 from spark.limits import INCIDENTS_JSON_MAX, SMALL_LAKE_BYTES
 from spark.masters import LOCAL, parse_settings, place_of
 from spark.objectives import Objective, default_objectives
@@ -128,12 +128,13 @@ def make_report(
 
     begin()
     events = read_events(spark, files)
+    told = deliveries(statements(events, files.nodes), thresholds, broken_rules(as_of_ms))
     with gathering(spark):
-        lifecycle = _kept(spark, deliveries(statements(events, files.nodes), thresholds), out / "lifecycle")
+        lifecycle = _kept(spark, told, out / "lifecycle", UNLIKE)
     begin()
     held = buckets_of(events)
     of_streams = _of_streams(spark, files, events, held, lifecycle, out=out)
-    found = _kept(spark, _all_incidents(lifecycle, of_streams, as_of_ms), out / "incidents")
+    found = _kept(spark, _all_incidents(lifecycle, of_streams), out / "incidents")
     write_table(reviews(found), out / "reviews")
     begin()
     tables = Tables(
@@ -166,12 +167,14 @@ def gathering(spark: "SparkSession") -> Iterator[None]:
         spark.conf.set(name, before)
 
 
-def _kept(spark: "SparkSession", frame: "DataFrame", directory: Path) -> "DataFrame":
+def _kept(
+    spark: "SparkSession", frame: "DataFrame", directory: Path, unlike: Iterable[str] = ()
+) -> "DataFrame":
     """Write a table and read it from there: what follows does not compute it again.
 
     Its schema is known: to ask the files for it would be a job.
     """
-    write_table(frame, directory)
+    write_table(frame, directory, unlike)
     return spark.read.schema(frame.schema).parquet(str(directory))
 
 
@@ -195,11 +198,9 @@ def _of_streams(
     }
 
 
-def _all_incidents(
-    lifecycle: "DataFrame", of_streams: Mapping[IncidentClass, "DataFrame"], as_of_ms: int
-) -> "DataFrame":
+def _all_incidents(lifecycle: "DataFrame", of_streams: Mapping[IncidentClass, "DataFrame"]) -> "DataFrame":
     """Those of messages and those of outboxes."""
-    all_of_them = incidents(lifecycle, as_of_ms)
+    all_of_them = incidents(lifecycle)
     for name, found in of_streams.items():
         all_of_them = all_of_them.unionByName(stream_incidents(found, name))
     return all_of_them

@@ -41,8 +41,6 @@ _QUERIES = {
     "spark.sql.session.timeZone": "UTC",
     # The default is INT96: no zone, and nanoseconds to every other reader.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    # Keys are near unique: aggregating before the exchange only sorts for nothing.
-    "spark.sql.execution.bypassPartialAggregation": "true",
     # Java does not compile a method above 8,000 bytecodes: better several short ones than a slow long one.
     "spark.sql.codegen.hugeMethodLimit": "8000",
     # Percentiles of many routes: stay in memory instead of sorting from the 129th route on.
@@ -52,6 +50,13 @@ _QUERIES = {
 
 # The fast compiler alone is given 48 MB for its code, which the third report fills: then it is swept in vain.
 _SMALL = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
+
+# Tasks share the processors with what serves them: no collector beside them, and the optimising compiler only
+# for what runs for long (it is asked ten times as late as usual, so not for planning queries).
+_LARGE = (
+    "-XX:+UseParallelGC -XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=6000"
+    " -XX:Tier4CompileThreshold=150000 -XX:Tier4BackEdgeThreshold=400000"
+)
 
 _SMALL_QUERIES = {
     # To plan anew between stages is a job for each of them, and takes longer than the stages.
@@ -139,7 +144,7 @@ def _java_options(setup: Setup) -> str:
     log4j = setup.scratch / "log4j2.properties"
     log4j.write_text(_LOG4J)
     options = f"-Dlog4j2.configurationFile={log4j.as_uri()} -Dderby.system.home={setup.scratch}"
-    return f"{options} {_SMALL}" if setup.small else options
+    return f"{options} {_SMALL if setup.small else _LARGE}"
 
 
 def first_line(error: Exception) -> str:

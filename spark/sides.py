@@ -32,29 +32,14 @@ def _of(how: str, value: str, *roles: Role) -> Gathered:
     return Gathered(how, roles, value)
 
 
-_PLACE = "named_struct('epoch', epoch, 'seq', seq)"
 _TASK = (Role.TASK_ACCEPTED, Role.TASK_UPDATED, Role.TASK_COMPLETED, Role.TASK_FAILED)
 _SPOKEN = tuple(role for role in Role if Role.ROUTED < role < Role.ADDRESSED)
 
 GATHERED: dict[str, Gathered] = {
     "facts": _of("bit_or", "shiftleft(1, role)", *Role),
-    "kind": _of("max", "kind", Role.ROOT),
-    "fromAgent": _of("max", "fromAgent", Role.ROOT),
-    "toAgent": _of("max", "toAgent", Role.ROOT),
-    "parentId": _of("max", "parentId", Role.ROOT),
-    "threadId": _of("max", "threadId", Role.ROOT),
-    "type": _of("max", "type", Role.ROOT),
-    "capabilityId": _of("max", "capabilityId", Role.ROOT),
-    "requestedVersion": _of("max", "version", Role.ROOT),
-    "delegationVersion": _of("max", "skillVersion", Role.ROOT),
-    "priority": _of("min", "priority", Role.ROOT),
-    "hops": _of("max", "hops", Role.ROOT),
+    "root": _of("max", "root", Role.ROOT),
     "createdAt": _of("min", "at", Role.ROOT),
-    "expiresAt": _of("max", "expiresAt", Role.ROOT),
-    "acceptWithinMs": _of("min", "acceptWithinMs", Role.ROOT),
-    "completeWithinMs": _of("min", "completeWithinMs", Role.ROOT),
-    "first": _of("min", _PLACE, Role.ROOT),
-    "last": _of("max", "named_struct('attempt', attempt, 'toNodes', toNodes)", Role.ROOT),
+    "first": _of("min", "place", Role.ROOT),
     "acceptedAt": _of("min", "at", Role.ACCEPTED),
     "processedAt": _of("min", "at", Role.PROCESSED),
     "engagedAt": _of("min", "engagedAt", Role.PROCESSED),
@@ -64,8 +49,8 @@ GATHERED: dict[str, Gathered] = {
     "deliveries": _of("max", "deliveries", Role.PROCESSED),
     "repliedAt": _of("min", "at", Role.REPLIED),
     "refusal": _of("max", "error", Role.REFUSED),
-    "missFirst": _of("min", f"case when error = 'not_owner' then {_PLACE} end", Role.REFUSED),
-    "missLast": _of("max", f"case when error = 'not_owner' then {_PLACE} end", Role.REFUSED),
+    "missFirst": _of("min", "case when error = 'not_owner' then place end", Role.REFUSED),
+    "missLast": _of("max", "case when error = 'not_owner' then place end", Role.REFUSED),
     "deadAt": _of("min", "at", Role.DEAD),
     "reason": _of("max", "coalesce(reason, error)", Role.DEAD),
     "deadAttempts": _of("max", "attempts", Role.DEAD),
@@ -85,7 +70,7 @@ GATHERED: dict[str, Gathered] = {
     "failedAt": _of("min", "at", Role.TASK_FAILED),
     "errorClass": _of("max", "errorClass", Role.TASK_FAILED),
     "answeredAt": _of("min", "at", *ANSWERS),
-    "said": _of("max", _PLACE, *_SPOKEN),
+    "said": _of("max", "place", *_SPOKEN),
 }
 """Column of a side → how it comes from statements."""
 

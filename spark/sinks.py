@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,11 +10,15 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def write_table(frame: "DataFrame", directory: Path) -> None:
-    """Write Parquet beside ``directory`` and swap; a crash leaves the old table or, for an instant, none."""
+def write_table(frame: "DataFrame", directory: Path, unlike: Iterable[str] = ()) -> None:
+    """Write Parquet beside ``directory`` and swap; a crash leaves the old table or, for an instant, none.
+
+    ``unlike`` are columns in which hardly any value comes twice: no dictionary of them is tried.
+    """
     fresh = directory.with_name(f".{directory.name}.new")
     old = directory.with_name(f".{directory.name}.old")
-    frame.write.mode("overwrite").parquet(str(fresh))
+    plain = {f"parquet.enable.dictionary#{name}": "false" for name in unlike}
+    frame.write.mode("overwrite").options(**plain).parquet(str(fresh))
     shutil.rmtree(old, ignore_errors=True)
     if directory.exists():
         directory.rename(old)

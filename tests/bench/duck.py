@@ -13,12 +13,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from outbox.timestamps import parse_rfc3339
-from spark.deliveries import COLUMNS, EACH, TOGETHER, _facts, _judgements, _of_one
-from spark.deliveries import _struct as _structured
-from spark.events import _ANSWER_ROLES, _COLUMNS, _TO_SEVERAL, ROLE_OF, ROOT_KINDS, Role, quoted
+from spark.deliveries import COLUMNS, EACH, EVIDENCE, TOGETHER, _facts, _judgements, _of_one
+from spark.events import _ANSWER_ROLES, _COLUMNS, _TO_SEVERAL, ROLE_OF, ROOT_KINDS, Role, quoted, struct
 from spark.gaps import BUCKET
+from spark.incidents import broken_rules
 from spark.limits import CLOCK_SKEW_MS
-from spark.rules import RULES
 from spark.schema import DISTRUSTED, Flag
 from spark.sides import GATHERED, _aggregate, said
 from spark.sla import DEFAULTS, DIMENSIONS, MEASURED
@@ -50,11 +49,13 @@ def duck(sql: str) -> str:
     """Spark's SQL as DuckDB reads it."""
     sql = _call(sql, "named_struct", _struct)
     sql = _call(sql, "shiftleft", lambda p: f"({p[0]} << {p[1]})")
-    sql = _call(sql, "timestampadd", lambda p: f"({p[2]} + to_milliseconds({p[1]}))")
-    sql = _call(sql, "timestampdiff", lambda p: f"date_diff('millisecond', {p[1]}, {p[2]})")
+    sql = _call(sql, "timestamp_millis", lambda p: f"to_timestamp({p[0]} / 1000.0)")
+    sql = _call(sql, "timestamp_micros", lambda p: f"make_timestamptz({p[0]})")
+    sql = _call(sql, "unix_micros", lambda p: f"epoch_us({p[0]})")
     sql = _call(sql, "array_compact", lambda p: f"list_filter({p[0]}, lambda x: x is not null)")
     sql = _call(sql, "array_distinct", lambda p: f"list_distinct({p[0]})")
     sql = _call(sql, "array", lambda p: f"list_value({', '.join(p)})")
+    sql = sql.replace(" div ", " // ").replace("as timestamp)", "as timestamptz)")
     sql = re.sub(r"\b(\d+)[LY]\b", r"\1", sql)
     return re.sub(r"\b(first|last|at|by)\b(?!\()", r'"\1"', sql)
 
@@ -80,20 +81,23 @@ def _statements() -> str:
     return f"select {', '.join(duck(column) for column in _COLUMNS)} from ({said}) where rootId is not null"
 
 
-def _lifecycle() -> str:
+def _lifecycle(as_of_ms: int) -> str:
     gathered = ", ".join(f'{duck(_aggregate(how))} as "{name}"' for name, how in GATHERED.items())
     together = ", ".join(f'{duck(how)} as "{name}"' for name, how in TOGETHER.items())
     columns = ", ".join(duck(column) for column in COLUMNS)
     facts, judgements = (", ".join(map(duck, found)) for found in (_facts(), _judgements(DEFAULTS)))
-    one = duck(_structured(EACH))
+    one = duck(struct(EACH))
     each = f"list({one}) filter (where {duck(said(Role.ADDRESSED))})"
     of_one = ", ".join(duck(column) for column in _of_one(tuple(TOGETHER), tuple(EACH)))
     return f"""
         with sides as (select rootId, node, {gathered} from ({_statements()}) group by rootId, node),
         lives as (select rootId, {together}, {each} as each_one from sides group by rootId),
-        apart as (select *, unnest(coalesce(each_one, [null])) as one from lives where kind is not null),
-        known as (select *, {facts} from (select {of_one} from apart))
-        select {columns} from (select *, {judgements} from known)
+        apart as (select *, unnest(coalesce(each_one, [null])) as one from lives where root is not null),
+        known as (select *, {facts} from (select {of_one} from apart)),
+        judged as (select *, {judgements} from known),
+        broken as (select *, {duck(broken_rules(as_of_ms))} as incidents from judged),
+        shown as (select *, case when incidents is not null then {duck(EVIDENCE)} end as evidence from broken)
+        select {columns}, incidents from shown
     """
 
 
@@ -119,14 +123,10 @@ def make_tables(files: EventFiles, out: Path, as_of_ms: int, memory: str) -> Non
             ask(f"copy ({query}) to '{out}/{name}.parquet' (format parquet, compression zstd)")
             ask(f"create view {name} as select * from read_parquet('{out}/{name}.parquet')")
 
-        write("lifecycle", _lifecycle())
-        moment = f"to_timestamp({as_of_ms} / 1000.0)"
-        write("incidents", " union all ".join(
-            f"select '{name}' as class, subject, fromNode, toNode, capabilityId, delegationVersion,"
-            f" executorVersion, {duck(rule.opened_at)} as openedAt, state, evidence from lifecycle"
-            f" where {duck(rule.condition.format(as_of=moment))}"
-            for name, rule in RULES.items()
-        ))  # fmt: skip
+        write("lifecycle", _lifecycle(as_of_ms))
+        known = "subject, fromNode, toNode, capabilityId, delegationVersion, executorVersion, state, evidence"
+        hits = "select *, unnest(incidents, recursive := true) from lifecycle where incidents is not null"
+        write("incidents", f'select class, severity, "openedAt", "closedAt", {known} from ({hits})')
         skills = "capabilityId, delegationVersion, executorVersion"
         counted = "count(*) as incidents, min(subject) as sample"
         known = "from incidents where capabilityId is not null group by all"

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from outbox.timestamps import rfc3339
 from spark import job
-from spark.deliveries import COLUMNS as LIFECYCLE
+from spark.deliveries import LIFECYCLE
 from spark.errors import InvalidThreshold, LakeEmpty, SparkFailed
 from spark.incidents import COLUMNS as INCIDENTS
 from spark.job import main, make_report, run, spark_errors

@@ -29,7 +29,7 @@ def test_one_row_for_a_root_and_a_node(spark, tmp_path):
     spoken = 1 << Role.ACCEPTED | 1 << Role.PROCESSED
     assert receiver.facts == 1 << Role.ROUTED | spoken | 1 << Role.BURIED
     assert (receiver.buriedByFirst, receiver.buriedByLast) == ("a", "a")
-    assert (receiver.kind, receiver.outcome, receiver.error) == (None, "failed", "boom")
+    assert (receiver.root, receiver.outcome, receiver.error) == (None, "failed", "boom")
 
 
 def test_what_was_gathered_apart_is_gathered_together(spark, tmp_path):
