@@ -21,7 +21,7 @@ from spark.tasks import TaskKind
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_HOME = said(Role.ROOT)
+_HOME = "coalesce(root.fromNode = node, false)"
 _ROUTED = said(*ADDRESSES)
 
 
@@ -33,12 +33,14 @@ def _same(how: str, whose: str, *names: str) -> dict[str, str]:
     return {name: _of(how, whose, name) for name in names}
 
 
+_CLAIM = {"node": "node", "at": "deadAt", "reason": "reason", "attempts": "deadAttempts", "place": "said"}
+"""A dead letter: it counts when ``node`` is the root's sender, and that is known when all is together."""
+
 TOGETHER: dict[str, str] = {
-    **_same("max", _HOME, "root", "reason", "deadAttempts"),
-    **_same("min", _HOME, "createdAt", "first", "deadAt"),
-    "fromNode": _of("max", _HOME, "node"),
-    "buried": _of("max", f"{_HOME} and {said(Role.DEAD)}", "said"),
-    "isDead": _of("max", _HOME, said(Role.DEAD)),
+    "root": "max(root)",
+    "createdAt": "min(createdAt)",
+    "first": "min(first)",
+    "dead": f"collect_list(case when {said(Role.DEAD)} then {struct(_CLAIM)} end)",
     "facts": _of("bit_or", _ROUTED, "facts"),
     "accepted": _of(
         "min", f"{_ROUTED} and {said(Role.ACCEPTED)}", "named_struct('at', acceptedAt, 'node', node)"
@@ -170,7 +172,7 @@ def lives(
     of_one = f"collect_list(case when {said(Role.ADDRESSED)} then {struct({**EACH, **each})} end)"
     together = [F.expr(aggregate).alias(name) for name, aggregate in (TOGETHER | more).items()]
     gathered = sides.groupBy(*SORTED_BY).agg(*together, F.expr(of_one).alias("each"))
-    known = gathered.selectExpr("* except (each)", "explode_outer(each) as one")
+    known = gathered.selectExpr("* except (each, dead)", f"{OWN_DEAD} as dead", "explode_outer(each) as one")
     known = known.selectExpr(*_of_one((*TOGETHER, *more), (*EACH, *each))).selectExpr("*", *_facts())
     judged = known.selectExpr("*", *_judgements(thresholds))
     if found is None:
@@ -180,16 +182,29 @@ def lives(
     return shown.select(*LIFECYCLE, *more)
 
 
+OWN_DEAD = "get(filter(dead, claim -> claim.node = root.fromNode), 0)"
+"""The dead letter of the root's own node; there is one side of each node."""
+
+_DEAD = {
+    "deadAt": "dead.at",
+    "reason": "dead.reason",
+    "deadAttempts": "dead.attempts",
+    "buried": "dead.place",
+}
+"""What is known of that."""
+
+
 def _of_one(names: Sequence[str], each: Sequence[str]) -> list[str]:
     """These columns, of one node where an event went to several; and which."""
     of_one = {name: f"if(one is null, {name}, one.{name})" for name in each if name in names}
     # Who buried it there, and is its sender: of anybody else that is a claim.
-    of_one["isDead"] = "if(one is null, isDead, fromNode in (one.buriedByFirst, one.buriedByLast))"
-    for name in ("deadAt", "reason", "deadAttempts", "buried"):
-        alone = f"one.{name}" if name in EACH else name
-        theirs = f"if(fromNode in (one.buriedByFirst, one.buriedByLast), {alone}, null)"
-        of_one[name] = f"if(one is null, {name}, {theirs})"
-    together = (f"{of_one.get(name, name)} as {name}" for name in names if name != "root")
+    buried = "root.fromNode in (one.buriedByFirst, one.buriedByLast)"
+    of_one["isDead"] = f"if(one is null, dead is not null, {buried})"
+    for name, value in _DEAD.items():
+        theirs = f"if({buried}, {f'one.{name}' if name in EACH else value}, null)"
+        of_one[name] = f"if(one is null, {value}, {theirs})"
+    shown = dict.fromkeys((*names, *_DEAD, "isDead"))
+    together = (f"{of_one.get(name, name)} as {name}" for name in shown if name not in {"root", "dead"})
     root = (f"root.{name} as {name}" for name in ROOT)
     return ["rootId", *root, *together, "one.node as severalNode", "one.timesAddressed as timesAddressed"]
 

@@ -27,22 +27,27 @@ class Role(IntEnum):
     """The event itself, one row an attempt; ``node`` is its sender's."""
     ROUTED = 1
     """An attempt went to ``node``."""
-    ACCEPTED = 2
-    PROCESSED = 3
-    REFUSED = 4
-    REPLIED = 5
-    DEAD = 6
-    TASK_ACCEPTED = 7
-    TASK_UPDATED = 8
-    TASK_COMPLETED = 9
-    TASK_FAILED = 10
-    ADDRESSED = 11
+    SENT = 2
+    """Both at once: it went to ``node`` and to no other. Most do, and have one side instead of two."""
+    ACCEPTED = 3
+    PROCESSED = 4
+    REFUSED = 5
+    REPLIED = 6
+    DEAD = 7
+    TASK_ACCEPTED = 8
+    TASK_UPDATED = 9
+    TASK_COMPLETED = 10
+    TASK_FAILED = 11
+    ADDRESSED = 12
     """As ``ROUTED``, of an event to several agents: each node that it goes to is a delivery of its own."""
-    BURIED = 12
+    BURIED = 13
     """A dead letter says of which node it gives up; ``by`` is who says so."""
 
 
-ADDRESSES = (Role.ROUTED, Role.ADDRESSED)
+ROOTS = (Role.ROOT, Role.SENT)
+"""Where a root speaks of itself."""
+
+ADDRESSES = (Role.ROUTED, Role.SENT, Role.ADDRESSED)
 """Where an event went."""
 
 ANSWERS = (
@@ -105,7 +110,7 @@ def statements(events: "DataFrame", nodes: Iterable[str]) -> "DataFrame":
 
 def _said(nodes: Iterable[str]) -> str:
     root = _struct("rootId", "sourceNodeId", Role.ROOT)
-    routed = _struct("rootId", "toNodes", Role.ROUTED)
+    sent = _struct("rootId", "toNodes", Role.SENT)
     answered = "named_struct('rootId', corrId, 'node', sourceNodeId, 'role', case kind {} end)".format(
         " ".join(f"when '{kind}' then {role:d}Y" for kind, role in _ANSWER_ROLES.items())
     )
@@ -121,8 +126,8 @@ def _said(nodes: Iterable[str]) -> str:
 inline(case
     when {_TO_SEVERAL} then concat(array({root}), {each})
     when kind in ({quoted(ROOT_KINDS)}) then case
-        when {single} and kind in ({one}) then array({root}, {routed}, {answered})
-        when {single} then array({root}, {routed})
+        when {single} and kind in ({one}) then array({sent}, {answered})
+        when {single} then array({sent})
         when kind in ({one}) then concat(array({root}, {answered}), {many})
         else concat(array({root}), {many}) end
     when kind = '{Kind.DEAD_LETTER}' and {single} then array(
@@ -152,6 +157,7 @@ ROOT: dict[str, str] = {
     "attempt": "attempt",
     "toNodes": "toNodes",
     "kind": "kind",
+    "fromNode": "sourceNodeId",
     "fromAgent": "sourceAgentId",
     "toAgent": "toAgentId",
     "parentId": "corrId",
@@ -194,8 +200,8 @@ _COLUMNS = (
     "rootId", "node", "role",
     _only(f"<> {Role.ROUTED:d}", "at", "at"),
     _only(_UNPLACED, PLACE, "place"),
-    _only(f"= {Role.ROOT:d}", struct(ROOT), "root"),
-    *(_only(f"> {Role.ROUTED:d}", name, name) for name in _OF_ANSWER),
+    _only(f"in ({Role.ROOT:d}, {Role.SENT:d})", struct(ROOT), "root"),
+    *(_only(f"> {Role.SENT:d}", name, name) for name in _OF_ANSWER),
     _only(f"= {Role.ADDRESSED:d}", "attempt", "attempt"),
     _only(f"= {Role.BURIED:d}", "sourceNodeId", "by"),
 )  # fmt: skip

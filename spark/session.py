@@ -41,12 +41,20 @@ _QUERIES = {
     "spark.sql.session.timeZone": "UTC",
     # The default is INT96: no zone, and nanoseconds to every other reader.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    # Java does not compile a method above 8,000 bytecodes: better several short ones than a slow long one.
+    # Java does not compile a method above 8,000 bytecodes unless told to.
     "spark.sql.codegen.hugeMethodLimit": "8000",
+    # What follows from a condition over a hundred columns made of each other is more than a heap can hold,
+    # and no query of ours is faster for it.
+    "spark.sql.constraintPropagation.enabled": "false",
     # Percentiles of many routes: stay in memory instead of sorting from the 129th route on.
     "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "20000",
 }
 """What the results depend on, or the plan: the same everywhere."""
+
+# A life is a hundred columns and their rules: generated as one method it is longer than what Java compiles
+# unless told to, and cut into several each of them copies the row.
+_ANY = "-XX:-DontCompileHugeMethods"
+_HUGE_METHOD_BYTES = "65535"
 
 # The fast compiler alone is given 48 MB for its code, which the third report fills: then it is swept in vain.
 _SMALL = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
@@ -133,6 +141,8 @@ def _settings(setup: Setup, place: Place) -> dict[str, str]:
     if place in {Place.LOCAL, Place.CLUSTER}:
         settings |= {
             "spark.driver.extraJavaOptions": _java_options(setup),
+            "spark.executor.extraJavaOptions": _ANY,
+            "spark.sql.codegen.hugeMethodLimit": _HUGE_METHOD_BYTES,
             # A report generates 180 classes; of the hundred that Spark keeps none is left for the next one.
             "spark.sql.codegen.cache.maxEntries": "1000",
             "spark.sql.warehouse.dir": (setup.scratch / "warehouse").as_uri(),
@@ -144,7 +154,7 @@ def _java_options(setup: Setup) -> str:
     log4j = setup.scratch / "log4j2.properties"
     log4j.write_text(_LOG4J)
     options = f"-Dlog4j2.configurationFile={log4j.as_uri()} -Dderby.system.home={setup.scratch}"
-    return f"{options} {_SMALL if setup.small else _LARGE}"
+    return f"{options} {_ANY} {_SMALL if setup.small else _LARGE}"
 
 
 def first_line(error: Exception) -> str:

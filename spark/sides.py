@@ -14,7 +14,7 @@ Facts and their times are kept apart: a node whose clock was never set has still
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from spark.events import ANSWERS, Role
+from spark.events import ANSWERS, ROOTS, Role
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -33,13 +33,13 @@ def _of(how: str, value: str, *roles: Role) -> Gathered:
 
 
 _TASK = (Role.TASK_ACCEPTED, Role.TASK_UPDATED, Role.TASK_COMPLETED, Role.TASK_FAILED)
-_SPOKEN = tuple(role for role in Role if Role.ROUTED < role < Role.ADDRESSED)
+_SPOKEN = tuple(role for role in Role if Role.SENT < role < Role.ADDRESSED)
 
 GATHERED: dict[str, Gathered] = {
     "facts": _of("bit_or", "shiftleft(1, role)", *Role),
-    "root": _of("max", "root", Role.ROOT),
-    "createdAt": _of("min", "at", Role.ROOT),
-    "first": _of("min", "place", Role.ROOT),
+    "root": _of("max", "root", *ROOTS),
+    "createdAt": _of("min", "at", *ROOTS),
+    "first": _of("min", "place", *ROOTS),
     "acceptedAt": _of("min", "at", Role.ACCEPTED),
     "processedAt": _of("min", "at", Role.PROCESSED),
     "engagedAt": _of("min", "engagedAt", Role.PROCESSED),

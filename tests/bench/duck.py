@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from outbox.timestamps import parse_rfc3339
-from spark.deliveries import COLUMNS, EACH, EVIDENCE, TOGETHER, _facts, _judgements, _of_one
+from spark.deliveries import COLUMNS, EACH, EVIDENCE, OWN_DEAD, TOGETHER, _facts, _judgements, _of_one
 from spark.events import _ANSWER_ROLES, _COLUMNS, _TO_SEVERAL, ROLE_OF, ROOT_KINDS, Role, quoted, struct
 from spark.gaps import BUCKET
 from spark.incidents import broken_rules
@@ -54,6 +54,9 @@ def duck(sql: str) -> str:
     sql = _call(sql, "unix_micros", lambda p: f"epoch_us({p[0]})")
     sql = _call(sql, "array_compact", lambda p: f"list_filter({p[0]}, lambda x: x is not null)")
     sql = _call(sql, "array_distinct", lambda p: f"list_distinct({p[0]})")
+    sql = _call(sql, "collect_list", lambda p: f"list({p[0]}) filter ({p[0]} is not null)")
+    sql = _call(sql, "filter", lambda p: f"list_filter({', '.join(p)})")
+    sql = re.sub(r"(\w+) -> ", r"lambda \1: ", _call(sql, "get", lambda p: f"({p[0]})[{p[1]} + 1]"))
     sql = _call(sql, "array", lambda p: f"list_value({', '.join(p)})")
     sql = sql.replace(" div ", " // ").replace("as timestamp)", "as timestamptz)")
     sql = re.sub(r"\b(\d+)[LY]\b", r"\1", sql)
@@ -63,12 +66,15 @@ def duck(sql: str) -> str:
 def _statements() -> str:
     known = f"kind in ({quoted(ROOT_KINDS)})"
     answers = " ".join(f"when '{kind}' then {role:d}" for kind, role in _ANSWER_ROLES.items())
+    several = f"({_TO_SEVERAL} or toNodes = '*' or contains(toNodes, ','))"
     said = f"""
-        select *, sourceNodeId as node, {Role.ROOT:d} as role from trusted where {known}
+        select *, toNodes as node, {Role.SENT:d} as role from trusted where {known} and not {several}
         union all by name
-        select *, unnest(string_split(coalesce(toNodes, ''), ',')) as node,
+        select *, sourceNodeId as node, {Role.ROOT:d} as role from trusted where {known} and {several}
+        union all by name
+        select *, unnest(string_split(toNodes, ',')) as node,
             case when {_TO_SEVERAL} then {Role.ADDRESSED:d} else {Role.ROUTED:d} end as role
-        from trusted where {known}
+        from trusted where {known} and {several}
         union all by name
         select * replace (corrId as rootId), sourceNodeId as node, case kind {answers} end as role
         from trusted where kind in ({quoted(_ANSWER_ROLES)})
@@ -86,13 +92,13 @@ def _lifecycle(as_of_ms: int) -> str:
     together = ", ".join(f'{duck(how)} as "{name}"' for name, how in TOGETHER.items())
     columns = ", ".join(duck(column) for column in COLUMNS)
     facts, judgements = (", ".join(map(duck, found)) for found in (_facts(), _judgements(DEFAULTS)))
-    one = duck(struct(EACH))
-    each = f"list({one}) filter (where {duck(said(Role.ADDRESSED))})"
+    each = duck(f"collect_list(case when {said(Role.ADDRESSED)} then {struct(EACH)} end)")
     of_one = ", ".join(duck(column) for column in _of_one(tuple(TOGETHER), tuple(EACH)))
     return f"""
         with sides as (select rootId, node, {gathered} from ({_statements()}) group by rootId, node),
         lives as (select rootId, {together}, {each} as each_one from sides group by rootId),
-        apart as (select *, unnest(coalesce(each_one, [null])) as one from lives where root is not null),
+        own as (select * replace ({duck(OWN_DEAD)} as dead) from lives where root is not null),
+        apart as (select *, unnest(coalesce(each_one, [null])) as one from own),
         known as (select *, {facts} from (select {of_one} from apart)),
         judged as (select *, {judgements} from known),
         broken as (select *, {duck(broken_rules(as_of_ms))} as incidents from judged),
@@ -113,11 +119,13 @@ def make_tables(files: EventFiles, out: Path, as_of_ms: int, memory: str) -> Non
         ask = duck_db.execute
         ask(
             f"set memory_limit = '{memory}'; set threads = 2; set timezone = 'UTC';"
+            " set preserve_insertion_order = false;"
             f" set temp_directory = '{out}/tmp'"
         )
         ask(f"create view events as select * from read_parquet([{paths}], hive_partitioning = false)")
+        whole = "replace (coalesce(toNodes, '') as toNodes)"
         honest = f"flags is null or not ({lies})"
-        ask(f'create view trusted as select *, {time} as "at" from events where {honest}')
+        ask(f'create view trusted as select * {whole}, {time} as "at" from events where {honest}')
 
         def write(name: str, query: str) -> None:
             ask(f"copy ({query}) to '{out}/{name}.parquet' (format parquet, compression zstd)")

@@ -1,5 +1,7 @@
 import re
 
+import msgspec
+
 from outbox.records import DeliveryState
 from spark.deliveries import COLUMNS, LATENCIES, STATES, deliveries
 from spark.job import gathering
@@ -58,6 +60,22 @@ def test_a_claim_of_a_stranger_that_one_of_several_was_given_up_is_no_dead_lette
     assert {life.toNode: (life.state, life.deadAt, life.reason) for life in lives} == {
         "b": ("emitted", None, None), "007": ("emitted", None, None),
     }  # fmt: skip
+
+
+def test_a_dead_letter_counts_from_the_sender_whoever_else_claims_one(spark, tmp_path):
+    rows = history([one(dead_ms=900)])
+    (letter,) = (row for row in rows if row.kind == "dead_letter")
+    claims = [
+        msgspec.structs.replace(letter, source_node_id=node, seq=90, reason=f"says {node}")
+        for node in ("007", "b")  # one before and one after the sender's name
+    ]
+    others = [row for row in rows if row is not letter]
+    for place, told_of, expected in (
+        ("all", [*rows, *claims], ("dead_letter", "expired")),
+        ("claims", [*others, *claims], ("emitted", None)),
+    ):
+        (life,) = deliveries(told(spark, tmp_path / place, told_of), THRESHOLDS).collect()
+        assert (life.state, life.reason) == expected
 
 
 def test_answers_to_what_is_not_in_the_lake_have_no_row(spark, tmp_path):

@@ -23,13 +23,14 @@ def test_one_row_for_a_root_and_a_node(spark, tmp_path):
     home, receiver = found
     assert (home.node, home.facts) == (
         "a",
-        1 << Role.ROOT | 1 << Role.ROUTED | 1 << Role.REFUSED | 1 << Role.DEAD,
+        1 << Role.SENT | 1 << Role.REFUSED | 1 << Role.DEAD,
     )
     assert (home.reason, home.refusal, home.acceptedAt) == ("expired", "not_owner", None)
     spoken = 1 << Role.ACCEPTED | 1 << Role.PROCESSED
-    assert receiver.facts == 1 << Role.ROUTED | spoken | 1 << Role.BURIED
+    assert receiver.facts == 1 << Role.SENT | spoken | 1 << Role.BURIED
     assert (receiver.buriedByFirst, receiver.buriedByLast) == ("a", "a")
-    assert (receiver.root, receiver.outcome, receiver.error) == (None, "failed", "boom")
+    assert (receiver.root.fromNode, receiver.root.attempt) == ("a", 2)
+    assert (receiver.outcome, receiver.error) == ("failed", "boom")
 
 
 def test_what_was_gathered_apart_is_gathered_together(spark, tmp_path):
@@ -42,7 +43,8 @@ def test_what_was_gathered_apart_is_gathered_together(spark, tmp_path):
 
 
 def test_facts_are_asked_for_by_role(spark):
+    facts = str(1 << Role.ACCEPTED)
     row = spark.range(1).selectExpr(
-        f"{said(Role.ACCEPTED, facts='4')} as yes", f"{said(Role.DEAD, facts='4')} as no"
+        f"{said(Role.ACCEPTED, facts=facts)} as yes", f"{said(Role.DEAD, facts=facts)} as no"
     )
     assert [(r.yes, r.no) for r in row.collect()] == [(True, False)]
