@@ -141,6 +141,8 @@ def _end(tick: Tick, turns: Turns, row: Received, ended: Ended) -> None:
 def _ended_since(tick: Tick, row: Received) -> bool:
     """Whether the end of a turn was said where nobody else had seen it: so it was not the end that is
     known."""
+    if (row.source, row.event_id) in tick.said:
+        return True  # in this very tick: it stands in no outbox yet
     seen = {past.epoch: past.shown for past in tick.store.ended_epochs()}
     for entry in tick.store.events_about(row.event_id):
         event = decode_event(entry.body)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from gateway.engine.effects import EpochBegan, Handed
-from gateway.engine.inputs import FloorRead, PageRead
+from gateway.engine.inputs import FloorRead, PageRead, Settle
 from gateway.engine.limits import RECALL_AGAIN_MS
 from gateway.engine.own_stream import Reason
 from gateway.engine.recall import DUPLICATE_ENGAGEMENT, POSSIBLE_DUPLICATE
@@ -261,6 +261,17 @@ def test_what_was_done_twice_before_anybody_knew_is_reported(mesh: Any) -> None:
     mesh.settle("b", "bob", event, lease_id=turn.lease_id)
     mesh.answer("b", by="a")
     mesh.meet()
+    assert (DUPLICATE_ENGAGEMENT, event) in mesh.incidents("b")
+
+
+def test_what_ends_again_in_the_tick_that_brings_the_answer_is_reported(mesh: Any) -> None:
+    """Seed 32169."""
+    event, turn = dealt_again(mesh)
+    mesh.answer("b", by="a")
+    mesh.pull("a", "b")
+    ends = Settle(req=10_000, agent="bob", event_id=event, lease_id=turn.lease_id)
+    mesh.tick("b", ends, PageRead(A, mesh.page("b", "a")))
+    assert mesh.store("b").doubts() == {}
     assert (DUPLICATE_ENGAGEMENT, event) in mesh.incidents("b")
 
 
