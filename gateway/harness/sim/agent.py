@@ -20,6 +20,7 @@ from gateway.errors import Busy, Denied
 from gateway.harness.sim.dice import Dice
 from gateway.harness.sim.gateway import SimGateway
 from gateway.harness.sim.habits import Habit, Habits
+from gateway.harness.sim.notices import Notice, tell
 from gateway.harness.sim.seeing import Seeing
 from outbox.blobref import BlobId, BlobRef
 from outbox.envelope import decode_event
@@ -66,7 +67,7 @@ class SimAgent:
         self.name = name
         self.habits = habits
         self.credit = dice.between(1, 4)
-        self.todo: deque[Outgoing] = deque()
+        self.todo: deque[Outgoing | Notice] = deque()
         self._dice = dice
         self._witness = witness
         self._session = f"{name}-1"
@@ -74,8 +75,8 @@ class SimAgent:
         self._sockets = 0
         self._wanted: asyncio.Event | None = None
 
-    def want(self, message: Outgoing) -> None:
-        """Send this as soon as there is a gateway."""
+    def want(self, message: Outgoing | Notice) -> None:
+        """Send or tell this as soon as there is a gateway."""
         self.todo.append(message)
         if self._wanted is not None:
             self._wanted.set()
@@ -92,7 +93,11 @@ class SimAgent:
     async def _send_all(self, gateway: SimGateway, wanted: asyncio.Event) -> None:
         while True:
             while self.todo:
-                await self._send(gateway, self.todo[0])
+                match self.todo[0]:
+                    case Notice() as notice:
+                        await self._tell(gateway, notice)
+                    case Outgoing() as message:
+                        await self._send(gateway, message)
             wanted.clear()
             await wanted.wait()
 
@@ -120,6 +125,14 @@ class SimAgent:
         assert isinstance(answer, Sent)
         self.todo.popleft()
         self._witness.sent(gateway.name, self.name, message.key, answer)
+
+    async def _tell(self, gateway: SimGateway, notice: Notice) -> None:
+        answer = await tell(gateway, self.name, notice)
+        if answer is None:
+            await asyncio.sleep(_RETRY_S)
+            return
+        self.todo.popleft()
+        self._witness.reported_to(gateway.name, self.name, notice, answer)
 
     # --- turns
 

@@ -73,12 +73,17 @@ class Fault(StrEnum):
     """The same, and agents name nodes that answer for them meanwhile; only these worlds have heartbeats."""
     ASIDE = "aside"
     """Some nodes have their journals written by a process of its own: others have turns during a commit."""
+    REPORTS = "reports"
+    """Agents tell the mesh of incidents that a report found, and of their end."""
 
 
 _FORGETTING = frozenset({Fault.RESTORE, Fault.CLONE, Fault.FALLBACK})
 """Drawn apart, so that the other classes of a seed are what they were before these three; and more seldom:
 where a node is put back or runs twice no files are sent."""
 _FORGETTING_ODDS = 0.2
+
+ON_REQUEST = frozenset({Fault.REPORTS})
+"""Never drawn: what they write would change the worlds of all seeds, and what is known of them."""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,6 +114,7 @@ def draw_plan(seed: int) -> Plan:
         faults=tuple(
             fault
             for fault in Fault
-            if (apart.chance(_FORGETTING_ODDS) if fault in _FORGETTING else dice.chance(odds))
+            if fault not in ON_REQUEST
+            and (apart.chance(_FORGETTING_ODDS) if fault in _FORGETTING else dice.chance(odds))
         ),
     )

@@ -2,7 +2,8 @@
 
 from typing import Protocol
 
-from gateway.engine.effects import Handed, Sent
+from gateway.engine.effects import Handed, Sent, Told
+from gateway.harness.sim.notices import Notice
 
 
 class Seeing(Protocol):
@@ -10,6 +11,10 @@ class Seeing(Protocol):
 
     def sent(self, node: str, agent: str, key: str, answer: Sent) -> None:
         """An agent was told that its message is in the outbox."""
+        ...
+
+    def reported_to(self, node: str, agent: str, notice: Notice, answer: Told) -> None:
+        """An agent was told that the incident of a report is in the outbox."""
         ...
 
     def handed(self, node: str, agent: str, turn: Handed) -> None:
@@ -29,6 +34,9 @@ class Unseen:
     """Tells nobody: no promise is made about what a copy does, but that it is found out."""
 
     def sent(self, node: str, agent: str, key: str, answer: Sent) -> None:
+        """As ``Seeing``."""
+
+    def reported_to(self, node: str, agent: str, notice: Notice, answer: Told) -> None:
         """As ``Seeing``."""
 
     def handed(self, node: str, agent: str, turn: Handed) -> None:

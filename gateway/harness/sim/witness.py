@@ -8,12 +8,13 @@ import re
 from collections.abc import Collection, Mapping
 
 from gateway.door import PIPE_ROOM
-from gateway.engine.effects import Handed, Sent
+from gateway.engine.effects import Handed, Sent, Told
 from gateway.harness.sim.blobdisk import SimBlobs
 from gateway.harness.sim.chronicle import Chronicle
 from gateway.harness.sim.disk import Disk
 from gateway.harness.sim.findings import Finding, Promise
 from gateway.harness.sim.memories import Memories
+from gateway.harness.sim.notices import Notice
 from gateway.harness.sim.standins import StandIns
 from gateway.harness.sim.timeline import Timeline
 from gateway.harness.sim.wire import WireEnd
@@ -46,6 +47,8 @@ class Witness:
         """Events whose sender was told that they are in the outbox of this node."""
         self.keys: dict[tuple[str, str], EventId] = {}
         """What each idempotency key of an agent stands for."""
+        self.reported: dict[tuple[str, str], dict[bool, EventId]] = {}
+        """By node and id the incidents that it told of, and that they are over: in which event."""
         self.handed_count = 0
         self.settled: set[tuple[str, str]] = set()
         """Turns whose end an agent was told, by node and event."""
@@ -115,6 +118,12 @@ class Witness:
         self._named += [blob for entry in entries if (blob := named_blob(entry.body)) is not None]
         if not entries:
             self.find(Promise.SENT_IS_KEPT, f"{node} said sent and {answer.event_id} is not in its outbox")
+
+    def reported_to(self, node: str, agent: str, notice: Notice, answer: Told) -> None:
+        """An agent was told that the incident of a report is in the outbox."""
+        what = "over" if notice.over else "open"
+        self._chronicle.note(node, "reported", f"{agent} {answer.event_id} {notice.id} {what}")
+        self.reported.setdefault((node, notice.id), {})[notice.over] = answer.event_id
 
     def handed(self, node: str, agent: str, turn: Handed) -> None:
         """An agent has a turn in its hands."""

@@ -20,6 +20,8 @@ from gateway.harness.sim.invariants import judge, unrest
 from gateway.harness.sim.liar import LIAR, STRANGER, Liar, Victim
 from gateway.harness.sim.loop import make_loop
 from gateway.harness.sim.mesh import SimMesh
+from gateway.harness.sim.noticejudge import judge_notices
+from gateway.harness.sim.notices import draw_notices
 from gateway.harness.sim.plan import Fault, Plan
 from gateway.harness.sim.timeline import Timeline
 from gateway.harness.sim.troubles import Troubles
@@ -116,6 +118,7 @@ class World:
     def _judged(self) -> Iterator[Finding]:
         yield from judge(self.mesh, self.liars)
         yield from judge_carried(self.mesh)
+        yield from judge_notices(self.mesh)
 
     # --- chapters
 
@@ -149,6 +152,9 @@ class World:
             message = Outgoing(f"m{number}", to, priority, expires_ms, size)
             at_s = 5 + dice.fraction() * (self.plan.minutes * 60 - 10)
             self.loop.call_later(at_s, sender.want, message)
+        if Fault.REPORTS in self.plan.faults:
+            for at_s, teller, notice in draw_notices(self.plan.seed, self.plan.minutes, len(everybody)):
+                self.loop.call_later(at_s, everybody[teller].want, notice)
 
     def _look(self) -> None:
         self.mesh.witness.look()
