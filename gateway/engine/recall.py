@@ -97,6 +97,7 @@ def hear(tick: Tick, turns: Turns, arrived: Arrived) -> None:
     """A node says what it has read of our answers to its events."""
     said = decode_payload(arrived.event, Recalled)
     if tick.store.doubts().get(arrived.source) != said.since:
+        _hear_another(tick, arrived.source, said)
         return
     for ended in said.ended:
         for row in tick.store.turns_of(arrived.source, event_id(ended.ref)):
@@ -107,6 +108,13 @@ def hear(tick: Tick, turns: Turns, arrived: Arrived) -> None:
         tick.store.trust(arrived.source)
         tick.questions.answered(arrived.source)
         turns.withheld.trust(tick, arrived.source)
+
+
+def _hear_another(tick: Tick, source: NodeId, said: Recalled) -> None:
+    """A copy of a node may have given the first answer, which knows less. What it did not know comes yet."""
+    for ref in said.accepted if said.since == tick.identity.epoch else ():
+        if not tick.store.turns_of(source, event_id(ref)):
+            _suspect(tick, event_id(ref))
 
 
 def release(tick: Tick, turns: Turns, request: EndDoubts) -> DoubtsEnded:

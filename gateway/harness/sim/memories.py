@@ -127,9 +127,12 @@ class Memories:
         epoch = sent.accepted_epoch  # None: it has heard that this acceptance is lost
         return epoch is None or epoch_ordinal(epoch) <= self._homes[node].went_back_to
 
-    def refused(self, node: str, source: NodeId, event: EventId) -> bool:
-        """Whether a node has refused an event: its sender may have gone back since, and hear it now."""
-        if not self.forgot(source):
+    def refused(self, node: str, source: NodeId, event: EventId, *, sent_on: bool) -> bool:
+        """Whether a node has refused an event, and its sender can hear so of an attempt before the last one.
+
+        One of them has gone back since, or the event was ``sent_on`` to another node and back again.
+        """
+        if not (sent_on or self.forgot(source) or self.forgot(node)):
             return False
         said = (
             decode_event(entry.body)

@@ -259,7 +259,8 @@ class Witness:
                 lost = again if sent_on else event.to_agent_id is not None or names(header, NodeId(reader))
                 read = self._memories.ever_read(reader, NodeId(node))
                 unread = lost and all(place < (epoch, entry.seq) for place in read)
-                if unread and not self._memories.refused(reader, NodeId(node), event.event_id):
+                refused = self._memories.refused
+                if unread and not refused(reader, NodeId(node), event.event_id, sent_on=sent_on):
                     burnt = f"{node} burnt attempt {before.attempt} of {event.event_id}"
                     self.find(Promise.EVERY_SEND_ENDS, f"{burnt}, which {reader} had not read")
 

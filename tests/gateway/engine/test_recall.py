@@ -136,6 +136,27 @@ def test_what_comes_again_only_behind_the_answer_is_reported_too(mesh: Any, stra
     assert mesh.row("b", message.event_id).state is T.QUEUED
 
 
+def test_what_the_copy_of_a_node_did_not_know_is_reported_when_the_node_answers(
+    mesh: Any, stranger: Any
+) -> None:
+    """The first answer came from a home that ran twice, and from the younger one (seed 30276)."""
+    mesh.own("eve", "x")
+    mesh.see()
+    mesh.tick("b", stranger.says(stranger.event()))
+    mesh.come_back("b", mesh.store("b"), Reason.RESTORE)
+    mesh.answer("b", by="a")
+    since, known, message = mesh.store("b").doubts()[NodeId("x")], stranger.event(), stranger.event()
+    for accepted in ((), (message.event_id, known.event_id)):
+        said = encode_payload(Recalled(since=since, accepted=accepted))
+        mesh.tick("b", stranger.says(stranger.event(kind=Kind.SIGNAL, source_agent_id=None, payload=said)))
+        assert NodeId("x") not in mesh.store("b").doubts()
+        if not accepted:
+            mesh.tick("b", stranger.says(known))
+    mesh.tick("b", stranger.says(message))
+    assert (POSSIBLE_DUPLICATE, message.event_id) in mesh.incidents("b")
+    assert (POSSIBLE_DUPLICATE, known.event_id) not in mesh.incidents("b"), "it was accepted since"
+
+
 def passed(mesh: Any) -> None:
     """``a`` goes on behind all that ``b`` has written, and says so; ``b`` has read ``a`` to its end."""
     (*_, page) = mesh.pages_of("b")
