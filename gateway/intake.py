@@ -1,4 +1,8 @@
-"""Inputs that wait for the next tick: bounded, in order, taken in pieces."""
+"""Inputs that wait for the next tick: bounded, in order, taken in pieces.
+
+Most of them make a tick due. What may wait (``gateway.patience``) does so only when it has waited for
+``LINGER_MS``; whatever makes a tick due before that takes it along, in the order in which all came.
+"""
 
 import asyncio
 from collections import deque
@@ -7,7 +11,8 @@ from collections.abc import Callable, Iterable
 from gateway.engine.inputs import Input
 from gateway.errors import Busy
 from gateway.gathering import gathered
-from gateway.limits import QUEUE_INPUTS_MAX, TICK_INPUTS_MAX
+from gateway.limits import LINGER_MS, QUEUE_INPUTS_MAX, TICK_INPUTS_MAX
+from gateway.patience import may_wait
 
 
 class Intake:
@@ -15,16 +20,20 @@ class Intake:
 
     def __init__(self) -> None:
         self._inputs: deque[Input] = deque()
-        self._work = asyncio.Event()
+        self._due = asyncio.Event()
+        self._lingering: asyncio.TimerHandle | None = None
+        """Makes what may wait due; none while nothing waits that may, or a tick is due anyway."""
         self._space = asyncio.Event()
-
-    def __bool__(self) -> bool:
-        return bool(self._inputs)
 
     def put(self, item: Input) -> None:
         """Add one, whatever the bound: it is the caller's to ask for room."""
         self._inputs.append(item)
-        self._work.set()
+        if self._due.is_set():
+            return
+        if not may_wait(item):
+            self._due.set()
+        elif self._lingering is None:
+            self._lingering = asyncio.get_running_loop().call_later(LINGER_MS / 1000, self._due.set)
 
     def need_room(self, inputs: int = 1) -> None:
         """Raises Busy unless so many may be put."""
@@ -37,14 +46,15 @@ class Intake:
             self._space.clear()
             await self._space.wait()
 
-    async def wait(self, timeout_s: float | None) -> None:
-        """Wait until there is one, at most so long."""
-        self._work.clear()
+    async def due(self, timeout_s: float | None) -> None:
+        """Wait until something here asks for a tick, at most so long."""
+        if self._due.is_set():
+            return
         timer = None
         if timeout_s is not None:
-            timer = asyncio.get_running_loop().call_later(timeout_s, self._work.set)
+            timer = asyncio.get_running_loop().call_later(timeout_s, self._due.set)
         try:
-            await self._work.wait()
+            await self._due.wait()
         finally:
             if timer is not None:
                 timer.cancel()
@@ -57,8 +67,13 @@ class Intake:
         await gathered(self._inputs, TICK_INPUTS_MAX)
 
     def take(self) -> list[Input]:
-        """A tick's worth, oldest first."""
+        """A tick's worth, oldest first; for what is left a tick is due, whatever it is."""
         batch = [self._inputs.popleft() for _ in range(min(len(self._inputs), TICK_INPUTS_MAX))]
+        if self._lingering is not None:
+            self._lingering.cancel()
+            self._lingering = None
+        if not self._inputs:
+            self._due.clear()
         self._space.set()
         return batch
 
@@ -66,7 +81,7 @@ class Intake:
         """What was taken and is still to be done stands before all that came since."""
         self._inputs.extendleft(reversed([*items]))
         if self._inputs:
-            self._work.set()
+            self._due.set()
 
     def withdraw(self, unwanted: Callable[[Input], bool]) -> list[Input]:
         """Take out those of some kind."""

@@ -16,6 +16,10 @@ GATHER_WITHIN_MS = 5
 GATHER_TURNS_MAX = 50
 """A loop that brings something in every turn is not waited for longer."""
 
+LINGER_MS = 10
+"""How long a page of ACKs waits for a tick that something else asks for: about what a round trip over two
+gateways takes on a disk with syncs of 2 ms. A sender sees by so much later that its message was accepted."""
+
 GC_NEW_OBJECTS = 20_000
 GC_GENERATIONS = 50
 """Objects that are made between two collections of the youngest, and how many of those make one of the next

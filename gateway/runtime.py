@@ -154,11 +154,10 @@ class Runtime:
             self._ticked_ms = self._clock.mono_ms()
 
     async def _until_due(self) -> None:
-        if not self._intake:
-            wake_ms = self.rest.wake_ms
-            await self._intake.wait(
-                None if wake_ms is None else max(0.0, (wake_ms - self._clock.mono_ms()) / 1000)
-            )
+        wake_ms = self.rest.wake_ms
+        await self._intake.due(
+            None if wake_ms is None else max(0.0, (wake_ms - self._clock.mono_ms()) / 1000)
+        )
 
     async def _tick(self, batch: list[Input]) -> bool:
         """One transaction; False when the disk refused it and every request in it was told so."""

@@ -12,6 +12,7 @@ from typing import Protocol, Self
 
 from gateway.api.answers import ExtendedAnswer, SentAnswer, SettledAnswer
 from gateway.api.frames import Delivered
+from gateway.client.credit import refill
 from gateway.client.limits import BACKOFF_CAP_S, BACKOFF_FIRST_S
 from gateway.client.line import Line
 from gateway.client.wire import Wire
@@ -285,10 +286,10 @@ class Turns:
         now_ms = self._clock.mono_ms()
         if self._in_hand and min(self._in_hand.values()) <= now_ms:
             self._in_hand = {lease: end for lease, end in self._in_hand.items() if end > now_ms}
-        missing = self._credit - len(self._in_hand) - self._granted
-        if missing > 0:
-            self._granted += missing
-            self.line.grant(missing)
+        more = refill(self._credit - len(self._in_hand), self._granted)
+        if more:
+            self._granted += more
+            self.line.grant(more)
 
     def _until_lease_end_s(self) -> float | None:
         if not self._in_hand:

@@ -6,12 +6,13 @@ from typing import Any
 import msgspec
 import pytest
 
+from gateway import intake
 from gateway.clock import Clock
 from gateway.courier.limits import CourierLimits
 from gateway.engine import Engine
 from gateway.engine.bloblife import BlobsFit, BlobsFull
 from gateway.engine.effects import Answer, Refused, Sent
-from gateway.engine.inputs import AddAgent, Input, Now, RelayCaught, Send
+from gateway.engine.inputs import AddAgent, Input, Now, PageRead, RelayCaught, Send
 from gateway.engine.own_stream import OwnStream
 from gateway.engine.policy import Policy
 from gateway.engine.stalls import StreamFlows, StreamStalled
@@ -20,14 +21,17 @@ from gateway.hosting.inline import InlineHost
 from gateway.hosting.ticking import Ticking
 from gateway.limits import GATHER_WITHIN_MS
 from gateway.runtime import Runtime
+from outbox.envelope import Ack
 from outbox.errors import StorageFull
 from outbox.ids import AgentId, Epoch, MeshId, NodeId
+from outbox.kinds import AckStatus
 from outbox.memory import MemoryStore
-from outbox.records import Identity
+from outbox.records import DeliveryState, Identity
 from stateroom.view import NodeView, OwnerView, View
+from tests.gateway.outboxes import STREAM, Outbox, answer, entry
 
-HERE, ANN = NodeId("here"), AgentId("ann")
 PEER, THIRD = NodeId("peer"), NodeId("third")
+HERE, ANN, BOB = NodeId("here"), AgentId("ann"), AgentId("bob")
 WHO = Identity(MeshId("m" * 43), HERE, Epoch("000001-0123456789ab"))
 WITHIN_S = 20.0
 
@@ -74,8 +78,11 @@ def node(disk: Disk, clock: Clock | None = None) -> Runtime:
     view = View(
         version=1,
         mesh=WHO.mesh,
-        nodes={HERE: NodeView(node=HERE, public_key=bytes(32), role="seed")},
-        agents={ANN: OwnerView(agent=ANN, node=HERE, owner_epoch=1, status="active")},
+        nodes={node: NodeView(node=node, public_key=bytes(32), role="seed") for node in (HERE, STREAM.node)},
+        agents={
+            agent: OwnerView(agent=agent, node=node, owner_epoch=1, status="active")
+            for agent, node in ((ANN, HERE), (BOB, STREAM.node))
+        },
         cursors={},
     )
 
@@ -98,8 +105,8 @@ def node(disk: Disk, clock: Clock | None = None) -> Runtime:
     return runtime
 
 
-def message(runtime: Runtime, kind: str) -> Send:
-    return Send(req=runtime.req(), agent=ANN, to="ann", payload=msgspec.Raw(b'"x"'), type=kind)
+def message(runtime: Runtime, kind: str, to: str = "ann") -> Send:
+    return Send(req=runtime.req(), agent=ANN, to=to, payload=msgspec.Raw(b'"x"'), type=kind)
 
 
 def code(answer: Answer) -> str:
@@ -178,3 +185,60 @@ async def test_only_what_a_commit_may_have_held_up_is_waited_for(since_ms: int, 
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
     assert before - disk.room == commits
+
+
+class Heard(Nobody):
+    """Links that write down what they hear of pages."""
+
+    def __init__(self) -> None:
+        self.words: list[str] = []
+
+    def cursor_moved(self, _moved: object) -> None:
+        self.words.append("moved")
+
+    def page_done(self, _read: PageRead) -> None:
+        self.words.append("done")
+
+
+async def test_a_page_that_waits_when_the_process_dies_was_not_acknowledged_and_comes_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nothing is lost, and nothing is told twice: neither to the peer nor in the journal."""
+    monkeypatch.setattr(intake, "LINGER_MS", 3_600_000)
+    disk, heard = Disk(WHO), Heard()
+    first = node(disk)
+    first.outlets = heard  # type: ignore[assignment]
+    running = asyncio.create_task(first.run())
+    async with asyncio.timeout(WITHIN_S):
+        await first.ask(AddAgent(first.req(), ANN, bytes(32)))
+        sent = await first.ask(message(first, "fine", to="bob"))
+        assert isinstance(sent, Sent)
+        ack = Ack(ref=sent.event_id, status=AckStatus.ACCEPTED)
+        said = answer(2, 1, ack, corr_id=sent.event_id, source_agent_id=None, to_agent_id=None)
+        page = Outbox([entry(1, said, (HERE,))]).pages[0]
+        commits = disk.room
+        first.tell_now(PageRead(STREAM.node, page))  # type: ignore[arg-type]
+        for _ in range(100):
+            await asyncio.sleep(0)
+        assert (heard.words, disk.room) == ([], commits), "it waits, and nobody was told of it"
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        assert disk.cursor(STREAM.node) is None
+
+        again = node(disk)
+        again.outlets = heard  # type: ignore[assignment]
+        running = asyncio.create_task(again.run())
+        again.tell_now(PageRead(STREAM.node, page))  # type: ignore[arg-type]
+        await again.ask(message(again, "fine"))
+        assert heard.words == ["moved", "done"], "the same commit took it along"
+        again.tell_now(PageRead(STREAM.node, page))  # type: ignore[arg-type]
+        await again.ask(message(again, "fine"))
+        assert heard.words == ["moved", "done", "done"], "what was read before moves nothing"
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+    row = disk.delivery(sent.event_id, STREAM.node)
+    assert row is not None
+    assert row.state is DeliveryState.ACCEPTED
+    head = disk.cursor(STREAM.node)
+    assert head is not None
+    assert head.seq == 1
