@@ -17,6 +17,7 @@ refuses unknown types and, outside ``hello`` and ``bye``, unknown fields: versio
 """
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple, assert_never
 
 import msgspec
@@ -135,17 +136,17 @@ def encode(frame: Frame, version: int = VERSION) -> bytes:
     header: Header
     header, payload = _split(frame)
     text = _encode_json(older(header) if version == 1 else header)
-    return len(text).to_bytes(_LENGTH_BYTES) + text + payload
+    return b"".join((len(text).to_bytes(_LENGTH_BYTES), text, *payload))
 
 
-def _split(frame: Frame) -> tuple[Header, bytes]:
+def _split(frame: Frame) -> tuple[Header, Sequence[bytes]]:
     match frame:
         case Entries():
             return split_page(frame)
         case BlobPiece():
-            return BlobHeader(frame.sha256, frame.offset, frame.total), frame.data
+            return BlobHeader(frame.sha256, frame.offset, frame.total), (frame.data,)
         case _:
-            return frame, b""
+            return frame, ()
 
 
 def decode(message: bytes, version: int = VERSION) -> Frame:

@@ -88,8 +88,8 @@ Header = (
 """What the JSON of a frame can be."""
 
 
-def split_page(frame: Entries) -> tuple[EntriesHeader, bytes]:
-    """Header and payload for a page.
+def split_page(frame: Entries) -> tuple[EntriesHeader, list[bytes]]:
+    """Header and payload for a page, the payload as the bytes of entries in turn.
 
     Raises TooLarge when it does not fit into a frame, BrokenChain when it is empty or has holes,
     BadCheckpoint when it does not end in its checkpoint.
@@ -103,24 +103,28 @@ def split_page(frame: Entries) -> tuple[EntriesHeader, bytes]:
         raise BrokenChain("a page that is empty or has holes cannot travel")
     if (checkpoint.node, checkpoint.epoch, checkpoint.seq) != (node, page.epoch, entries[-1].seq):
         raise BadCheckpoint("the checkpoint is not that of the page's last entry")
+    parts: list[bytes] = []
+    sizes: list[tuple[int, int | None]] = []
+    for entry in entries:
+        body, size = (entry.body, len(entry.body)) if isinstance(entry, Entry) else (entry.body_hash, None)
+        parts += (entry.header, body)
+        sizes.append((len(entry.header), size))
+    if sum(map(len, parts)) > PAYLOAD_BYTES_MAX:
+        raise TooLarge(f"a page of more than {PAYLOAD_BYTES_MAX} bytes does not fit into a frame")
     header = EntriesHeader(
         node=node,
         epoch=page.epoch,
         first=first,
         ask=frame.ask,
-        sizes=tuple(_sizes(entry) for entry in entries),
+        sizes=tuple(sizes),
         checkpoint=WireCheckpoint(checkpoint.mesh, checkpoint.hash, checkpoint.signature),
         before=page.before or None,
     )
-    if payload_bytes(header.sizes) > PAYLOAD_BYTES_MAX:
-        raise TooLarge(f"a page of more than {PAYLOAD_BYTES_MAX} bytes does not fit into a frame")
-    return header, b"".join(part for entry in entries for part in _parts(entry))
+    return header, parts
 
 
 def join_page(header: EntriesHeader, payload: memoryview) -> Entries:
     """The frame of a decoded header and its payload. Raises BadFrame unless the sizes add up."""
-    if payload_bytes(header.sizes) != len(payload):
-        raise BadFrame("the sizes of an entries frame do not add up to its payload")
     entries: list[Entry | Stub] = []
     at = 0
     for place, (header_size, body_size) in enumerate(header.sizes):
@@ -129,6 +133,8 @@ def join_page(header: EntriesHeader, payload: memoryview) -> Entries:
         made = Entry if body_size is not None else Stub
         entries.append(made(Seq(header.first + place), bytes(payload[at:middle]), bytes(payload[middle:end])))
         at = end
+    if at != len(payload):
+        raise BadFrame("the sizes of an entries frame do not add up to its payload")
     sent = header.checkpoint
     checkpoint = Checkpoint(sent.mesh, header.node, header.epoch, entries[-1].seq, sent.hash, sent.signature)
     page = Excerpt(header.epoch, tuple(entries), checkpoint, header.before or b"")
@@ -137,17 +143,7 @@ def join_page(header: EntriesHeader, payload: memoryview) -> Entries:
 
 def page_bytes(page: Excerpt) -> int:
     """What a page takes of a link's credit: the payload of its frame."""
-    return sum(len(part) for entry in page.entries for part in _parts(entry))
-
-
-def payload_bytes(sizes: Sizes) -> int:
-    """The payload of a frame with these sizes."""
-    return sum(head + (HASH_BYTES if body is None else body) for head, body in sizes)
-
-
-def _sizes(entry: Entry | Stub) -> tuple[int, int | None]:
-    return len(entry.header), len(entry.body) if isinstance(entry, Entry) else None
-
-
-def _parts(entry: Entry | Stub) -> tuple[bytes, bytes]:
-    return entry.header, entry.body if isinstance(entry, Entry) else entry.body_hash
+    return sum(
+        len(entry.header) + (len(entry.body) if isinstance(entry, Entry) else HASH_BYTES)
+        for entry in page.entries
+    )

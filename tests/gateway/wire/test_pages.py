@@ -16,8 +16,14 @@ NODE = NodeId("vps")
 replace = msgspec.structs.replace
 
 
+def split(frame: Entries) -> tuple[pages.EntriesHeader, bytes]:
+    """The payload in one piece, as it comes."""
+    header, parts = split_page(frame)
+    return header, b"".join(parts)
+
+
 def test_a_page_comes_back_as_it_went(page: Excerpt) -> None:
-    header, payload = split_page(Entries(NODE, page))
+    header, payload = split(Entries(NODE, page))
     assert header.sizes == ((15, 23), (2, 0))
     assert join_page(header, memoryview(payload)) == Entries(NODE, page)
     assert page_bytes(page) == len(payload)
@@ -27,7 +33,7 @@ def test_a_page_comes_back_as_it_went(page: Excerpt) -> None:
     "payload_change", [lambda raw: raw[:-1], lambda raw: raw + b"x", lambda raw: raw[:0]]
 )
 def test_sizes_must_add_up(page: Excerpt, payload_change: Callable[[bytes], bytes]) -> None:
-    header, payload = split_page(Entries(NODE, page))
+    header, payload = split(Entries(NODE, page))
     with pytest.raises(BadFrame, match="add up"):
         join_page(header, memoryview(payload_change(payload)))
 
@@ -61,7 +67,7 @@ def test_a_page_above_the_frame_limit_does_not_leave(page: Excerpt) -> None:
 
 
 def test_the_module_copies_bytes_out_of_the_message(page: Excerpt) -> None:
-    header, payload = split_page(Entries(NODE, page))
+    header, payload = split(Entries(NODE, page))
     buffer = bytearray(payload)
     joined = pages.join_page(header, memoryview(buffer))
     buffer[:] = bytes(len(buffer))
@@ -70,7 +76,7 @@ def test_the_module_copies_bytes_out_of_the_message(page: Excerpt) -> None:
 
 def test_a_body_that_does_not_travel_is_there_as_its_hash(page: Excerpt) -> None:
     part = replace(page, entries=(page.entries[0], Stub(Seq(42), b"{}", b"h" * 32)))
-    header, payload = split_page(Entries(NODE, part, 5))
+    header, payload = split(Entries(NODE, part, 5))
     assert (header.sizes, header.ask) == (((15, 23), (2, None)), 5)
     assert payload.endswith(b"{}" + b"h" * 32)
     assert page_bytes(part) == len(payload)
