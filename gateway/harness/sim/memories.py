@@ -74,21 +74,23 @@ class Memories:
         if (node, agent, event) not in self._lapsed:
             return ""
         self._chronicle.note(node, "again", f"{agent} {event}")
-        sent = self._known_there(node, source, event)
+        sent = None if self._came_late(node, agent, event) else self._known_there(node, source, event)
         ended = sent is not None and _is_over(sent)
         told = self._knows(node)
         accepted = sent is not None and self._said_before(node, sent) and self._could_say(node, source)
-        if sent is not None and not told and not self._is_acknowledged(node, sent, agent):
-            accepted = False  # dealt before its node knew: there is no ACK to ask about
+        if sent is not None and not told and not RULES[Kind(sent.kind)].processed:
+            accepted = False  # of a reply that was dealt before its node knew there is no ACK to ask about
         self.again.append(Again(node, source, event, told, accepted))
         wrong = ended and told and not resumed and source != node and self._could_say(node, source)
         return f"{node} dealt {event} again, although {source} knows its end" if wrong else ""
 
-    def _is_acknowledged(self, node: str, sent: Delivery, agent: str) -> bool:
-        """Whether the sender hears of the end: not of a reply's, nor where an agent came late."""
-        rows = self.disk(node).ledger(sent.event_id)
+    def _came_late(self, node: str, agent: str, event: EventId) -> bool:
+        """Whether the turn is of an agent that came after others there had theirs: what the sender knows is
+        of those, and nobody knows of this one.
+        """
+        rows = self.disk(node).ledger(event)
         late = any(row.to_agent == agent and row.share is Share.LATE for row in rows)
-        return RULES[Kind(sent.kind)].processed and not late
+        return late and any(row.to_agent != agent and row.delivery_count for row in rows)
 
     def ended(self, node: str, agent: str, event: str) -> None:
         """A turn has ended where it is remembered."""
