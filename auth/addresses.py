@@ -11,15 +11,13 @@ from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from urllib.parse import SplitResult, urlsplit
 
 from auth.errors import BadJoinCode
-from auth.limits import JOIN_URL_CHARS_MAX
+from auth.limits import HOSTS_REMEMBERED, JOIN_URL_CHARS_MAX
 
 _Address = IPv4Address | IPv6Address
 
 _METADATA = tuple(ip_network(text) for text in ("100.100.100.200/32", "fd00:ec2::254/128", "192.0.0.192/32"))
 """Cloud metadata services outside 169.254.0.0/16 (Alibaba, AWS over IPv6, Oracle)."""
 
-_HOSTS_MAX = 1024
-"""Answers remembered: every change of the state room asks about every peer's address."""
 _METADATA_NAMES = ("metadata", "metadata.google.internal", "instance-data")
 _HOST = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*", re.ASCII)
 _NUMERIC_LABEL = re.compile(r"([0-9]+|0x[0-9a-f]*)", re.ASCII)
@@ -27,7 +25,7 @@ _PRINTABLE = re.compile(r"[!-\[\]-~]+", re.ASCII)
 """ASCII without space, control characters and the backslash, which URL readers disagree about."""
 
 
-@lru_cache(_HOSTS_MAX)
+@lru_cache(HOSTS_REMEMBERED)
 def is_loopback(host: str) -> bool:
     """Whether a host, as a URL or a setting names it, is this machine."""
     address = _address(host)

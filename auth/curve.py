@@ -1,4 +1,5 @@
 """One question about edwards25519: is this encoding a point of the big prime-order group?
+from auth.limits import KEYS_REMEMBERED
 
 Libraries load any 32 bytes as a public key. Under a *low-order* key the signature ``(R = identity, S = 0)``
 verifies for every message, so such a key proves nothing about who signed. A *mixed-order* key (a good point
@@ -10,8 +11,7 @@ Constants and decoding: RFC 8032 sections 5.1 and 5.1.3. Nothing here is secret,
 
 from functools import lru_cache
 
-_CHECKED_MAX = 4096
-"""Answers remembered: each peer's key is asked about with every message and every change of the room."""
+from auth.limits import KEYS_REMEMBERED
 
 _P = 2**255 - 19
 _L = 2**252 + 27742317777372353535851937790883648493
@@ -22,7 +22,7 @@ _Point = tuple[int, int, int, int]
 """Extended coordinates (X, Y, Z, T) with x = X/Z, y = Y/Z, xy = T/Z."""
 
 
-@lru_cache(_CHECKED_MAX)
+@lru_cache(KEYS_REMEMBERED)
 def in_prime_order_group(raw: bytes) -> bool:
     """Whether 32 bytes are the canonical encoding of a point of order L. A millisecond or two, once a key."""
     point = _decode(raw)

@@ -20,14 +20,13 @@ from pathlib import Path
 
 from auth.errors import KeyFileDamaged, KeyFileUnsafe
 from auth.keys import SigningKey
+from auth.limits import KEY_FILE_BYTES_MAX
 from outbox import base64url
 from outbox.errors import StorageFailed
 from outbox.replacing import replace_file, sync_directory
 
 Entropy = Callable[[int], bytes]
 """Gives that many random bytes of the operating system."""
-
-_FILE_BYTES_MAX = 256
 
 
 class KeyName(StrEnum):
@@ -90,7 +89,7 @@ class Keyring:
             raise StorageFailed(f"cannot open {path}: {error.strerror}") from None
         with os.fdopen(descriptor, "rb") as file:
             _check_closed(os.fstat(file.fileno()), path, "600")
-            return _parse(file.read(_FILE_BYTES_MAX), name, path)
+            return _parse(file.read(KEY_FILE_BYTES_MAX), name, path)
 
     def _write(self, name: KeyName, raw: bytes) -> None:
         path = self._path(name)

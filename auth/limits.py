@@ -63,3 +63,12 @@ CLIENT_CHARS_MAX = 64
 AUDIT_ROUTINE_BURST = 500
 AUDIT_ROUTINE_REFILL_PER_S = 0.2
 """Refusals and renewals that strangers or looping members may repeat for ever: at most about 10 MB a day."""
+
+KEY_FILE_BYTES_MAX = 256
+"""Of a key's file: one key in base64, and room for a line's end."""
+
+HOSTS_REMEMBERED = 1024
+"""Answers remembered: every change of the state room asks about every peer's address."""
+
+KEYS_REMEMBERED = 4096
+"""Answers remembered: each peer's key is asked about with every message and every change of the room."""

@@ -11,11 +11,9 @@ import structlog
 
 from gateway.errors import HomeError
 from gateway.home import read_private, write_private
+from gateway.limits import BEATS_AHEAD_MS
 
 log = structlog.get_logger(__name__)
-
-_AHEAD_MS = 3_600_000
-"""One write an hour, and no more than an hour by which a restart may run ahead of the clock."""
 
 
 class BeatCounter:
@@ -29,7 +27,7 @@ class BeatCounter:
         """The counter of a heartbeat now; higher than every one before."""
         self._last = max(self._last + 1, wall_ms)
         if self._last > self._bound and self._path is not None:
-            self._keep(self._path, self._last + _AHEAD_MS)
+            self._keep(self._path, self._last + BEATS_AHEAD_MS)
         return self._last
 
     def _kept(self) -> int:

@@ -78,3 +78,14 @@ is fetched that only copies name."""
 
 WRITER_ENDS_WITHIN_S = 10.0
 """How long a gateway that stops waits for the process of its journal, which may be in a commit."""
+
+WRITER_OPENS_WITHIN_S = 600.0
+"""How long a start waits for that process to open the journal: a migration copies whole tables."""
+
+BEATS_AHEAD_MS = 3_600_000
+"""How far ahead of the heartbeat counters their bound is written: one write an hour, and no more than an hour
+by which a restart may run ahead of the clock."""
+
+PROBLEM_CODE_CHARS_MAX = 80
+PROBLEM_TEXT_CHARS_MAX = 300
+"""Kept of what somebody else says: a code is a word, a text is a line in a terminal or a log."""

@@ -20,9 +20,9 @@ from typing import Protocol
 
 from outbox.blobref import BlobId, blob_id
 from outbox.errors import InvalidId, StorageFailed, StorageFull, WorldError
+from outbox.limits import BLOB_PIECE_BYTES
 from outbox.replacing import sync_directory
 
-_PIECE_BYTES = 1024 * 1024
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 PART, DRAFT, GONE = ".part", ".draft", ".gone"
 
@@ -181,7 +181,7 @@ class _Hash(Protocol):
 def _hash(descriptor: int) -> _Hash:
     found = hashlib.sha256()
     offset = 0
-    while piece := os.pread(descriptor, _PIECE_BYTES, offset):
+    while piece := os.pread(descriptor, BLOB_PIECE_BYTES, offset):
         found.update(piece)
         offset += len(piece)
     return found

@@ -118,3 +118,9 @@ transaction, on a disk that may be slow."""
 
 LOCK_LOOK_EVERY_S = 0.02
 """Between two looks at such a lock."""
+
+BLOB_PIECE_BYTES = 1024 * 1024
+"""Of a blob's file, read and hashed at a time."""
+
+DOUBLINGS_MAX = 40
+"""Far above any cap; keeps a huge attempt number from making a huge integer."""

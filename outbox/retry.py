@@ -14,12 +14,10 @@ from outbox.limits import (
     ATTEMPTS_MAX,
     BACKOFF_CAP_MS,
     BACKOFF_FIRST_MS,
+    DOUBLINGS_MAX,
     FULL_ATTEMPTS_MAX,
     FULL_CAP_MS,
 )
-
-_DOUBLINGS_MAX = 40
-"""Far above any cap; keeps a huge attempt number from making a huge integer."""
 
 
 def full_jitter(failures: int, fraction: float, *, first: float, cap: float, factor: int = 2) -> float:
@@ -27,7 +25,7 @@ def full_jitter(failures: int, fraction: float, *, first: float, cap: float, fac
 
     It is ``fraction`` (random, at least 0 and below 1) of a ceiling that grows by ``factor`` up to the cap.
     """
-    return fraction * float(min(cap, first * factor ** min(failures - 1, _DOUBLINGS_MAX)))
+    return fraction * float(min(cap, first * factor ** min(failures - 1, DOUBLINGS_MAX)))
 
 
 class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):

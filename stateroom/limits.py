@@ -142,3 +142,6 @@ FALLBACKS_MAX = 8
 
 GROUPS_MAX = 16
 """Groups of one agent, for the same reason."""
+
+VARINT_BYTES_MAX = 8
+"""2^53 fits into eight groups of seven bits."""

@@ -4,10 +4,7 @@ Source: lib0 ``encoding.writeVarUint`` and ``decoding.readVarUint``, the numbers
 """
 
 from stateroom.errors import InvalidMessage
-from stateroom.limits import CLOCK_MAX
-
-_BYTES_MAX = 8
-"""2^53 fits into eight groups of seven bits."""
+from stateroom.limits import CLOCK_MAX, VARINT_BYTES_MAX
 
 
 class Reader:
@@ -34,7 +31,7 @@ class Reader:
     def uint(self) -> int:
         """An integer of at most 53 bits in its shortest form."""
         value = 0
-        for group in range(_BYTES_MAX):
+        for group in range(VARINT_BYTES_MAX):
             byte = self.byte()
             value |= (byte & 0x7F) << 7 * group
             if byte < 0x80:

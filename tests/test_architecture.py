@@ -18,6 +18,10 @@ FILE_LINES_MAX = 350
 FUNCTION_LINES_MAX = 60
 VAGUE_NAMES = frozenset({"utils", "util", "helpers", "helper", "common", "manager", "base", "misc", "shared"})
 
+LIMIT_NAMES = ("_MAX", "_MIN", "_WITHIN_S", "_WITHIN_MS", "_EVERY_S", "_EVERY_MS", "_AHEAD_MS")
+NO_LIMITS = ("gateway.harness", "gateway.judging", "gateway.lake", "spark")
+"""What worlds, verdicts and made-up histories are made with bounds nothing that users run."""
+
 CONFIG = tomllib.loads((ROOT / "pyproject.toml").read_text())
 CONTRACTS = {contract["id"]: contract for contract in CONFIG["tool"]["importlinter"]["contracts"]}
 CORES: list[str] = CONTRACTS["cores"]["source_modules"]
@@ -124,6 +128,24 @@ def test_no_file_or_function_outgrows_its_name(path: Path) -> None:
         if (span := (function.end_lineno or 0) - function.lineno + 1) > FUNCTION_LINES_MAX
     ]
     assert not long, listed(long)
+
+
+def test_every_bound_stands_in_the_limits_of_its_package() -> None:
+    outside = [
+        f"{path.relative_to(ROOT)}:{statement.lineno} {target.id}"
+        for path in sources()
+        if path.stem != "limits" and not module_name(path).startswith(NO_LIMITS)
+        for statement in ast.parse(path.read_text()).body
+        if isinstance(statement, ast.Assign) and is_number(statement.value)
+        for target in statement.targets
+        if isinstance(target, ast.Name) and target.id.endswith(LIMIT_NAMES)
+    ]
+    assert not outside, listed(outside)
+
+
+def is_number(value: ast.expr) -> bool:
+    leaves = [node for node in ast.walk(value) if not isinstance(node, ast.operator | ast.unaryop)]
+    return all(isinstance(leaf, ast.BinOp | ast.UnaryOp | ast.Constant) for leaf in leaves)
 
 
 @pytest.mark.parametrize("path", sources(), ids=module_name)

@@ -3,12 +3,9 @@
 import msgspec
 
 from gateway.errors import Denied, Unreachable
+from gateway.limits import PROBLEM_CODE_CHARS_MAX, PROBLEM_TEXT_CHARS_MAX
 
 MEDIA_TYPE = "application/problem+json"
-
-_CODE_CHARS_MAX = 80
-_TEXT_CHARS_MAX = 300
-"""Kept of what somebody else says: a code is a word, a text is a line in a terminal or a log."""
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,6 +37,6 @@ def refusal_of(place: str, status: int, body: bytes) -> Denied | Unreachable:
         problem = msgspec.json.decode(body, type=_Read)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return Unreachable(f"what answers HTTP {status} at {place} is no gateway", hint="check the address")
-    code = problem.code[:_CODE_CHARS_MAX]
-    what = problem.detail[:_TEXT_CHARS_MAX] or code
-    return Denied(code, what, hint=problem.hint[:_TEXT_CHARS_MAX], retryable=problem.retryable)
+    code = problem.code[:PROBLEM_CODE_CHARS_MAX]
+    what = problem.detail[:PROBLEM_TEXT_CHARS_MAX] or code
+    return Denied(code, what, hint=problem.hint[:PROBLEM_TEXT_CHARS_MAX], retryable=problem.retryable)

@@ -15,6 +15,7 @@ from typing import IO
 import msgspec
 
 from gateway.backup.errors import BackupFailed
+from gateway.backup.limits import BLOB_LIST_BYTES_MAX, PIECE_BYTES
 from gateway.backup.manifest import BLOBS, BLOBS_NAME, BlobList, check_blobs
 from gateway.backup.progress import Moved
 from gateway.home import Home
@@ -22,10 +23,6 @@ from outbox.blobfiles import BlobFiles
 from outbox.blobref import BlobId
 from outbox.reader import JournalReader
 from outbox.records import Blob
-
-_PIECE_BYTES = 1024 * 1024
-_LIST_BYTES_MAX = 64 * 1024 * 1024
-"""Half a million blobs."""
 
 
 def pack_blobs(archive: tarfile.TarFile, rows: list[Blob], home: Home, moved: Moved) -> BlobList:
@@ -73,7 +70,7 @@ def _is_known(journal: Path, sha256: BlobId) -> bool:
 def read_list(archive: tarfile.TarFile) -> BlobList:
     """Which blobs are in a backup. Raises BackupFailed, KeyError (it was cut short), tarfile.TarError."""
     info = archive.getmember(BLOBS_NAME)
-    content = archive.extractfile(info) if info.size <= _LIST_BYTES_MAX else None
+    content = archive.extractfile(info) if info.size <= BLOB_LIST_BYTES_MAX else None
     if content is None:
         raise BackupFailed("the list of blobs is damaged", hint="use another backup")
     return check_blobs(content.read())
@@ -101,7 +98,7 @@ def _write(content: IO[bytes], target: Path, moved: Moved) -> str:
     source = _Hashing(content, moved)
     descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     with os.fdopen(descriptor, "wb") as file:
-        while piece := source.read(_PIECE_BYTES):
+        while piece := source.read(PIECE_BYTES):
             file.write(piece)
         file.flush()
         os.fsync(file.fileno())

@@ -16,6 +16,7 @@ import msgspec
 from auth.keyring import Keyring
 from gateway.backup.blobs import pack_blobs
 from gateway.backup.errors import BackupFailed
+from gateway.backup.limits import PAGES_AT_ONCE
 from gateway.backup.manifest import (
     DATABASES,
     NAME,
@@ -36,9 +37,6 @@ from outbox.errors import HomeLocked
 from outbox.journal import Journal
 from outbox.lock import HomeLock
 from outbox.replacing import sync_directory
-
-_PAGES_AT_ONCE = 256
-"""A MiB between two looks at the progress."""
 
 
 def make_backup(
@@ -120,7 +118,7 @@ def _copy_database(source: Path, target: Path, progress: Progress) -> None:
         database.rows("BEGIN")
         database.rows("SELECT count(*) FROM sqlite_schema")  # from here on one moment is read
         database.connection.backup(
-            copy, pages=_PAGES_AT_ONCE, progress=lambda _, left, pages: progress(pages - left, pages)
+            copy, pages=PAGES_AT_ONCE, progress=lambda _, left, pages: progress(pages - left, pages)
         )
     finally:
         copy.close()

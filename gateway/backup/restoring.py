@@ -15,6 +15,7 @@ from pathlib import Path
 from auth.keyring import Keyring
 from gateway.backup.blobs import read_list, unpack_blobs
 from gateway.backup.errors import BackupFailed
+from gateway.backup.limits import MANIFEST_BYTES_MAX
 from gateway.backup.making import settle, sqlite_check
 from gateway.backup.manifest import BLOBS, DATABASES, NAME, Backup, BlobList, Manifest, read_manifest
 from gateway.backup.progress import Moved, Progress
@@ -31,7 +32,6 @@ from outbox.lock import HomeLock
 from outbox.reader import read_identity
 from outbox.replacing import sync_directory
 
-_MANIFEST_BYTES_MAX = 1024 * 1024
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
 _NAME_ANOTHER = "name a file that gateway backup made"
 _BESIDE = ("", "-wal", "-shm", "-journal")
@@ -162,7 +162,7 @@ def _reading(source: Path) -> Iterator[None]:
 def _manifest(archive: tarfile.TarFile) -> Manifest:
     first = archive.next()
     content = archive.extractfile(first) if first is not None and first.name == NAME else None
-    if first is None or content is None or first.size > _MANIFEST_BYTES_MAX:
+    if first is None or content is None or first.size > MANIFEST_BYTES_MAX:
         raise BackupFailed("this is no backup of a node", hint=_NAME_ANOTHER)
     return read_manifest(content.read())
 

@@ -14,6 +14,7 @@ from auth.keys import SigningKey
 from auth.sqlite_ledger import SqliteLedger
 from gateway.api.mesh import LinkState, StatusAnswer
 from gateway.cli.homes import node_key, wait
+from gateway.cli.limits import AUDIT_ROWS, CLOCK_AHEAD_MS
 from gateway.client import GatewayClient
 from gateway.clock import Clock
 from gateway.config import load
@@ -27,9 +28,6 @@ from outbox.limits import PAGE_BYTES_MAX
 from outbox.reader import JournalReader
 from outbox.timestamps import parse_rfc3339, rfc3339
 
-_CLOCK_AHEAD_MS = 60_000
-_AUDIT_ROWS = 1_000
-"""Read at a time."""
 _2025_MS = 1_735_689_600_000
 
 
@@ -120,7 +118,7 @@ def _audit(home: Home) -> Iterator[Finding]:
 
 def _audit_rows(ledger: SqliteLedger) -> Iterator[AuditRow]:
     after = 0
-    while rows := ledger.audit(after, _AUDIT_ROWS):
+    while rows := ledger.audit(after, AUDIT_ROWS):
         yield from rows
         after = rows[-1].seq
 
@@ -132,7 +130,7 @@ def _clock(reader: JournalReader, head: Head) -> Finding:
     set_it = "set the clock, and let NTP keep it"
     if now_ms < _2025_MS:
         return Finding("clock", Level.FAIL, f"it is {rfc3339(now_ms)} here", set_it)
-    if last_ms > now_ms + _CLOCK_AHEAD_MS:
+    if last_ms > now_ms + CLOCK_AHEAD_MS:
         return Finding("clock", Level.WARN, f"the last event is from the future: {rfc3339(last_ms)}", set_it)
     return Finding("clock", Level.OK, f"it is {rfc3339(now_ms)}")
 

@@ -9,6 +9,7 @@ from hashlib import sha256
 
 import msgspec
 
+from gateway.cli.limits import DETAIL_CHARS_MAX
 from gateway.client import GatewayClient
 from gateway.client.agent import AgentClient
 from gateway.engine.signals import ID_MAX
@@ -19,9 +20,6 @@ from spark.summary import IncidentLine
 
 EMITTER = "sla-monitor"
 """The agent in whose name it is done unless another is named."""
-
-
-_DETAIL_MAX = 500
 
 
 class Emitted(msgspec.Struct, frozen=True):
@@ -58,7 +56,7 @@ async def _tell(speaker: AgentClient, line: IncidentLine) -> bool:
         opened_at=_time(line.opened_at_ms),
         closed_at=_time(line.closed_at_ms),
         ref=line.root_id,
-        detail=(line.detail or "")[:_DETAIL_MAX],
+        detail=(line.detail or "")[:DETAIL_CHARS_MAX],
     )
     return not told.duplicate
 

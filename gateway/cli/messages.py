@@ -10,6 +10,7 @@ import click
 from gateway.cli.bars import sending
 from gateway.cli.exits import Exit
 from gateway.cli.homes import ask_as, speaker, wait
+from gateway.cli.limits import ANSWER_WITHIN_S
 from gateway.cli.options import as_agent, as_json, as_json_lines, duration
 from gateway.cli.output import emit_json, emit_json_line, moment, note, table, text_of
 from outbox.plaintext import plain
@@ -30,9 +31,6 @@ _FILE = click.option(
     help="Send a file of any size as it is, in place of a text.",
 )
 _MEDIA = click.option("--content-type", "media", help="Media type of the file (default: by its name).")
-
-_WITHIN_S = 3.0
-"""A person at a terminal is told soon that no gateway answers."""
 
 
 def _body(text: str | None, file: Path | None) -> str | None:
@@ -65,7 +63,9 @@ async def _uploaded(me: "AgentClient", file: Path | None, media: str | None) -> 
         return None
     guessed = media or mimetypes.guess_type(file.name)[0] or OCTETS
     with sending(file) as bar:
-        return await me.blobs.upload(file, content_type=guessed, within_s=_WITHIN_S, progress=bar.update)
+        return await me.blobs.upload(
+            file, content_type=guessed, within_s=ANSWER_WITHIN_S, progress=bar.update
+        )
 
 
 def _said(text: str) -> str:
@@ -136,7 +136,7 @@ def send(
                 id=id_,
                 cause=cause,
                 wait=wait_,
-                within_s=_WITHIN_S,
+                within_s=ANSWER_WITHIN_S,
             )
             if not as_json:
                 click.echo(sent.event_id)
@@ -204,7 +204,7 @@ def reply(
 
     async def work(me: "AgentClient") -> "SentAnswer":
         ref = await _uploaded(me, file, media)
-        return await me.reply(event, body, file=ref, id=id_, within_s=_WITHIN_S)
+        return await me.reply(event, body, file=ref, id=id_, within_s=ANSWER_WITHIN_S)
 
     sent = ask_as(context, agent, work)
     if as_json:
@@ -222,7 +222,7 @@ def reply(
 @click.pass_context
 def ack(context: click.Context, *, event: str, failed: str | None, agent: str, as_json: bool) -> None:
     """Say that the turn of EVENT is over, without an answer; a reply that was read is cleared like this."""
-    settled = ask_as(context, agent, lambda me: me.ack(event, failed=failed, within_s=_WITHIN_S))
+    settled = ask_as(context, agent, lambda me: me.ack(event, failed=failed, within_s=ANSWER_WITHIN_S))
     if as_json:
         emit_json(settled)
     else:

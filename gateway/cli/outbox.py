@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 import click
 
 from gateway.cli.homes import ask, current_home, node_key, operator, wait
+from gateway.cli.limits import TAIL_EVERY_S
 from gateway.cli.options import as_json, as_json_lines
 from gateway.cli.output import emit_json, emit_json_line, note
 
 if TYPE_CHECKING:
     from gateway.api.rows import OutboxRow
     from outbox.reader import JournalReader
-
-_TAIL_EVERY_S = 0.5
 
 
 @click.group()
@@ -45,7 +44,7 @@ def tail(context: click.Context, *, follow: bool, lines: int, as_json: bool) -> 
                 if after >= answer.head and not follow:
                     return
                 if after >= answer.head:
-                    await asyncio.sleep(_TAIL_EVERY_S)
+                    await asyncio.sleep(TAIL_EVERY_S)
 
     wait(work())
 

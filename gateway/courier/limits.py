@@ -40,3 +40,7 @@ class CourierLimits(msgspec.Struct, frozen=True, kw_only=True):
         if priority <= RESERVED_PRIORITY_MAX:
             return self.max_depth
         return self.max_depth - ceil(self.max_depth * self.reserve_share)
+
+
+STALE_MIN = 64
+"""Below this many entries a rebuild costs more than the stale ones do."""

@@ -3,11 +3,10 @@
 from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
 
+from gateway.courier.limits import STALE_MIN
+
 Key = tuple[str, str]
 """(stream, item id)."""
-
-_STALE_MIN = 64
-"""Below this many entries a rebuild costs more than the stale ones do."""
 
 
 class Timers:
@@ -59,6 +58,6 @@ class Timers:
 
     def _shrink(self) -> None:
         """Rebuild when most entries are stale, so that leases that never run out leave nothing behind."""
-        if len(self._heap) > _STALE_MIN + 2 * len(self._due):
+        if len(self._heap) > STALE_MIN + 2 * len(self._due):
             self._heap = [(at_ms, turn, key) for key, (at_ms, turn) in self._due.items()]
             heapify(self._heap)

@@ -18,12 +18,10 @@ import msgspec
 from msgspec.structs import replace
 
 from gateway.demo.errors import InvalidConversation
-from gateway.demo.limits import FILE_BYTES_MAX, LINES_MAX, TEXT_BYTES_MAX
+from gateway.demo.limits import AT_MS_MAX, FILE_BYTES_MAX, LINES_MAX, TEXT_BYTES_MAX
 from outbox.errors import InvalidId
 from outbox.ids import AgentId, NodeId, agent_id, node_id
 from outbox.limits import HOPS_MAX
-
-_AT_MS_MAX = 366 * 24 * 3_600_000
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,7 +60,7 @@ class _Row(
     sender: str
     recipient: str
     text: Annotated[str, msgspec.Meta(min_length=1)]
-    at_ms: Annotated[int, msgspec.Meta(ge=0, le=_AT_MS_MAX)]
+    at_ms: Annotated[int, msgspec.Meta(ge=0, le=AT_MS_MAX)]
     reply_to: Annotated[int, msgspec.Meta(ge=1)] | str | None = None
     id: str | None = None
 

@@ -42,3 +42,6 @@ QUIET_WITHIN_S = 45.0
 FAULTS_SHOWN = 20
 INCIDENTS_SHOWN = 12
 """A screenful: the first few tell the story."""
+
+AT_MS_MAX = 366 * 24 * 3_600_000
+"""When a line may be said: within a year of the beginning."""

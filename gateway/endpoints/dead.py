@@ -11,15 +11,13 @@ from gateway.endpoints.answers import json, sent_answer
 from gateway.endpoints.bodies import DeadQuery, NoQuery, PruneBody, RedriveBody
 from gateway.endpoints.desk import LocalDesk
 from gateway.endpoints.guard import principal_of
+from gateway.endpoints.limits import DEAD_ROWS
 from gateway.endpoints.reading import body_of, query_of
 from gateway.engine.deadletters import Dismiss, Redrive
 from gateway.engine.effects import Dismissed, Sent
 from gateway.engine.redrive import NEWEST
 from outbox.ids import EventId, event_id
 from outbox.records import Delivery, DeliveryState
-
-_PIECE = 1_000
-"""Rows read at a time where an agent sees only its own."""
 
 
 class DeadRoutes:
@@ -46,11 +44,11 @@ class DeadRoutes:
         return json([delivery_row(row, row.state) for row in rows[: query.limit]])
 
     def _all(self, query: DeadQuery) -> list[Delivery]:
-        return self._desk.reader.deliveries((DeliveryState.DEAD_LETTER,), max(query.limit, _PIECE))
+        return self._desk.reader.deliveries((DeliveryState.DEAD_LETTER,), max(query.limit, DEAD_ROWS))
 
     def _open(self, query: DeadQuery) -> list[Delivery]:
         before = NEWEST if query.before is None else self._place(event_id(query.before))
-        return self._desk.reader.dead_letters(before, max(query.limit, _PIECE))
+        return self._desk.reader.dead_letters(before, max(query.limit, DEAD_ROWS))
 
     def _place(self, event: EventId) -> tuple[int, EventId]:
         rows = self._desk.reader.obligations(event)

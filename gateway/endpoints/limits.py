@@ -46,3 +46,6 @@ RETRY_AFTER_S = 1
 
 GRACE_MS_DEFAULT = 5 * 60_000
 """How long an owner may be away before its fallback answers: longer than a restart or a train in a tunnel."""
+
+DEAD_ROWS = 1_000
+"""Dead letters read at a time where an agent sees only its own."""

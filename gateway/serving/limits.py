@@ -11,3 +11,6 @@ GRACE_S = 5.0
 
 STALLED_READER_MS = 30_000
 """A connection whose other side acknowledges nothing for so long is dead (TCP_USER_TIMEOUT)."""
+
+BACKLOG = 128
+"""Connections that may wait to be accepted: the system's usual number."""

@@ -6,9 +6,7 @@ from pathlib import Path
 
 from gateway.errors import HomeError
 from gateway.home import SOCKET_PATH_BYTES_MAX, private_directory
-from gateway.serving.limits import STALLED_READER_MS
-
-_BACKLOG = 128
+from gateway.serving.limits import BACKLOG, STALLED_READER_MS
 
 
 def listen_tcp(host: str, port: int) -> socket.socket:
@@ -24,7 +22,7 @@ def listen_tcp(host: str, port: int) -> socket.socket:
         if hasattr(socket, "TCP_USER_TIMEOUT"):
             bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, STALLED_READER_MS)
         bound.bind((host, port))
-        bound.listen(_BACKLOG)
+        bound.listen(BACKLOG)
     except OSError as error:
         bound.close()
         hint = "is another gateway running there? set listen.port to another port"

@@ -8,14 +8,18 @@ import subprocess
 import sys
 from typing import NoReturn, cast
 
+import structlog
+
 from gateway.engine.inputs import Now
 from gateway.errors import EngineLost
 from gateway.hosting.messages import LENGTH_BYTES, Failed, Opened, decode_reply, error_of, frame
 from gateway.hosting.piped import PipedHost
-from gateway.limits import WRITER_ENDS_WITHIN_S
+from gateway.limits import WRITER_ENDS_WITHIN_S, WRITER_OPENS_WITHIN_S
 from gateway.writing.opening import Opening
 from outbox.lock import HomeLock
 from stateroom.view import View
+
+log = structlog.get_logger(__name__)
 
 _HINT = "start the gateway again; nothing that was answered is lost"
 
@@ -91,7 +95,7 @@ class WriterAside:
             self._open(opening)
         except BaseException:
             self._socket.close()
-            self._process.wait()
+            _end(self._process)
             raise
 
     @property
@@ -100,11 +104,17 @@ class WriterAside:
         return self._process.pid
 
     def _open(self, opening: Opening) -> None:
+        self._socket.settimeout(WRITER_OPENS_WITHIN_S)
         try:
             self._socket.sendall(frame(opening.tell()))
             with self._socket.makefile("rb") as answers:
                 size = int.from_bytes(answers.read(LENGTH_BYTES))
                 text = answers.read(size)
+        except TimeoutError:
+            raise EngineLost(
+                f"the process that writes the journal has not opened it in {WRITER_OPENS_WITHIN_S:.0f} s",
+                hint="does the disk of the home answer? does another program hold journal.db?",
+            ) from None
         except OSError:
             text = b""
         if not text:
@@ -128,12 +138,7 @@ class WriterAside:
             self._line.close()
         else:
             self._socket.close()
-        try:
-            await asyncio.to_thread(self._process.wait, WRITER_ENDS_WITHIN_S)
-        except subprocess.TimeoutExpired:
-            with contextlib.suppress(ProcessLookupError):
-                self._process.kill()
-            await asyncio.to_thread(self._process.wait)
+        await asyncio.to_thread(_end, self._process)
 
 
 def _start(theirs: socket.socket, lock: HomeLock) -> subprocess.Popen[bytes]:
@@ -145,6 +150,22 @@ def _start(theirs: socket.socket, lock: HomeLock) -> subprocess.Popen[bytes]:
         stdin=subprocess.DEVNULL,
         pass_fds=(theirs.fileno(), lock.fileno()),
     )
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Its socket is closed: it ends by that, or is ended, unless the kernel holds it in its disk."""
+    if _ended(process):
+        return
+    process.kill()
+    if not _ended(process):
+        log.error("writer.hangs", pid=process.pid, hint="look at its disk: it holds the home until it ends")
+
+
+def _ended(process: subprocess.Popen[bytes]) -> bool:
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(WRITER_ENDS_WITHIN_S)
+        return True
+    return False
 
 
 def _lost() -> EngineLost:

@@ -5,6 +5,7 @@ import contextlib
 import os
 import resource
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -21,6 +22,7 @@ from gateway.errors import EngineLost
 from gateway.founding import found
 from gateway.home import Home
 from gateway.hosting.host import EngineHost
+from gateway.writing import aside
 from gateway.writing.aside import WriterAside
 from gateway.writing.opening import Boot, Opening
 from gateway.writing.writer import Writer
@@ -216,3 +218,26 @@ def test_a_process_that_cannot_be_started_is_said_so(home: Home) -> None:
                 WriterAside(asked, lock)
         finally:
             resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_one_that_does_not_open_the_journal_is_not_waited_for_for_ever(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It stands still, as in a disk that does not answer, and does not notice that its socket is closed."""
+    started: list[int] = []
+
+    def start_and_stop(theirs: socket.socket, lock: HomeLock) -> subprocess.Popen[bytes]:
+        process = start(theirs, lock)
+        process.send_signal(signal.SIGSTOP)
+        started.append(process.pid)
+        return process
+
+    start = aside._start
+    monkeypatch.setattr(aside, "_start", start_and_stop)
+    monkeypatch.setattr(aside, "WRITER_OPENS_WITHIN_S", 0.1)
+    monkeypatch.setattr(aside, "WRITER_ENDS_WITHIN_S", 0.1)
+    with HomeLock(home.lock) as lock, pytest.raises(EngineLost, match="has not opened it") as caught:
+        WriterAside(opening(home), lock)
+    assert "disk" in caught.value.hint
+    assert is_gone(started[0])
+    HomeLock(home.lock).close()
