@@ -15,6 +15,7 @@ from gateway.engine import (
     blobs,
     epochs,
     forks,
+    inquiries,
     recall,
     receiver,
     redrive,
@@ -69,6 +70,7 @@ from gateway.engine.stalls import StreamFlows, StreamStalled
 from gateway.engine.steadyclock import SteadyClock, newest_ms
 from gateway.engine.tick import Entropy, Tick
 from gateway.engine.turns import Turns
+from gateway.engine.unasked import Unasked
 from outbox.chain import Sign
 from outbox.errors import CallerError
 from outbox.store import Store
@@ -121,6 +123,7 @@ class Engine:
         self._absences = Absences(self._identity.node)
         self._absences.see(view, now.mono_ms)
         self._questions = Questions(store.doubts(), store.head().seq, now.mono_ms)
+        self._unasked = Unasked()
         self._retainer = Retainer(now.mono_ms)
         self._own = own
         self._told_shown = False
@@ -145,6 +148,7 @@ class Engine:
             self._pace,
             self._absences,
             self._questions,
+            self._unasked,
         )
         self._begin_epoch(tick)
         self._judge_held(tick)
@@ -154,6 +158,7 @@ class Engine:
         rerouting.reroute(tick)
         timers.run_timers(tick)
         recall.ask_again(tick)
+        inquiries.ask_some(tick)
         self._settle_loopback(tick)
         self._turns.deal(tick)
         self._settle_loopback(tick)
@@ -170,7 +175,7 @@ class Engine:
             self._absences.next_ms(),
             self._questions.next_ms(now.mono_ms),
         ]
-        if self._view_is_new and self._turns.holding:
+        if self._unasked or (self._view_is_new and self._turns.holding):
             wakes.append(now.mono_ms)
         if not self._told_shown or self._own.is_due(self._identity.epoch):
             wakes.append(epochs.wake_ms(self._store, self._view, self._own, now))

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from gateway.engine import acks
 from gateway.engine.deliveries import advance
 from gateway.engine.letters import notice
-from gateway.engine.limits import REPEATED_MAX
+from gateway.engine.limits import ASKED_MAX
 from gateway.engine.tick import Tick
 from outbox.delivery import Input, settled
 from outbox.envelope import Signal, encode_payload
@@ -32,9 +32,19 @@ def ask_open(tick: Tick, node: NodeId) -> None:
     So may the acceptance and the end of what went to another node since then: both may have done it. What
     it has not accepted otherwise is found lost as ever.
     """
-    for row in tick.store.deliveries([DeliveryState.ACCEPTED, DeliveryState.SUPERSEDED], REPEATED_MAX):
-        if row.node == node and _is_open(row):
-            ask(tick, row, node)
+    tick.unasked.begin(node)
+
+
+def ask_some(tick: Tick) -> None:
+    """Ask as much as one tick may look at; what is left follows in the next."""
+    left = ASKED_MAX
+    while left > 0 and (place := tick.unasked.next()) is not None:
+        rows = tick.store.deliveries_in(place.state, place.after, left)
+        for row in rows:
+            if row.node == place.node and _is_open(row):
+                ask(tick, row, place.node)
+        tick.unasked.went_on(place, rows[-1] if len(rows) == left else None)
+        left -= len(rows)
 
 
 def _is_open(row: Delivery) -> bool:

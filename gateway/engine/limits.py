@@ -74,6 +74,9 @@ RECALL_AGAIN_MS_MAX = 3_600_000
 """Between two questions to a node that has read the one before and did not answer: twice as long each time,
 so that one that never will, a liar or an old program, is asked a few dozen times in a day."""
 
+ASKED_MAX = 250
+"""Deliveries that one tick looks at to ask about them: two milliseconds to read, and two to say."""
+
 REPEATED_MAX = 100_000
 """Events that nobody has seen and that are appended again in a new epoch: what a node writes in hours without
 a peer; the senders' retries bring the rest."""

@@ -12,6 +12,7 @@ from gateway.engine.pace import Pace, PaceLimits
 from gateway.engine.peers import Peers
 from gateway.engine.policy import Policy
 from gateway.engine.questions import Questions
+from gateway.engine.unasked import Unasked
 from gateway.routing import Route, choose
 from outbox.chain import Entry, Head, Page, Sign, extend, sign_checkpoint
 from outbox.envelope import Event, encode_event, encode_header, header_of
@@ -77,6 +78,7 @@ class Tick:
     pace: Pace = field(default_factory=lambda: Pace(PaceLimits()))
     absences: Absences = field(default_factory=lambda: Absences(NodeId("")))
     questions: Questions = field(default_factory=Questions)
+    unasked: Unasked = field(default_factory=Unasked)
     via: NodeId | None = None
     """Who brought the page that is being handled, when that is not its writer."""
     effects: list[Effect] = field(default_factory=list)

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from outbox.ids import AgentId, Epoch, EventId, NodeId, Seq, event_id_bytes
-from outbox.records import Delivery
+from outbox.records import Delivery, DeliveryState
 from outbox.sql.rows import Asking, Writing
 from outbox.tables import DELIVERIES
 
@@ -68,6 +68,18 @@ class DeliveryReads(Asking):
             " AND NOT (accepted_epoch = ? AND accepted_seq <= ?) ORDER BY seq, event_id LIMIT ?"
         )
         return self._rows.all(DELIVERIES, clause, node, epoch, before, epoch, seq, limit)
+
+    def deliveries_in(
+        self, state: DeliveryState, after: tuple[int, EventId, NodeId | None], limit: int
+    ) -> list[Delivery]:
+        """Rows in a state after ``(created_at_ms, event, node)``, oldest first."""
+        clause = (
+            "WHERE state = ? AND created_at_ms >= ? AND (created_at_ms, event_id, node) > (?, ?, ?)"
+            " ORDER BY created_at_ms, event_id, node LIMIT ?"
+        )
+        at_ms, event, node = after
+        place = (at_ms, event_id_bytes(event), node or "")
+        return self._rows.all(DELIVERIES, clause, state, at_ms, *place, limit)
 
     def dead_letters(self, before: tuple[int, EventId], limit: int) -> list[Delivery]:
         """Dead letters that nobody dismissed, newest first, older than ``(created_at_ms, event)``."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from outbox.ids import AgentId, Epoch, EventId, NodeId, Seq
-from outbox.records import Delivery
+from outbox.records import Delivery, DeliveryState
 
 
 class DeliveryStore(Protocol):
@@ -48,6 +48,12 @@ class DeliveryStore(Protocol):
         """``accepted`` rows whose ACK stands behind a place of the node's outbox and in an epoch that comes
         before another one, by seq. What has the place's ordinal and is another epoch stands behind it.
         """
+        ...
+
+    def deliveries_in(
+        self, state: DeliveryState, after: tuple[int, EventId, NodeId | None], limit: int
+    ) -> list[Delivery]:
+        """Rows in a state after ``(created_at_ms, event, node)``, oldest first."""
         ...
 
     def dead_letters(self, before: tuple[int, EventId], limit: int) -> list[Delivery]:

@@ -78,6 +78,14 @@ class TwinDeliveries(Transaction):
             :limit
         ]
 
+    def deliveries_in(
+        self, state: DeliveryState, after: tuple[int, EventId, NodeId | None], limit: int
+    ) -> list[Delivery]:
+        """Rows in a state after ``(created_at_ms, event, node)``, oldest first."""
+        place = (after[0], after[1], after[2] or "")
+        found = [row for row in self._deliveries.values() if row.state is state and _place(row) > place]
+        return sorted(found, key=_place)[:limit]
+
     def dead_letters(self, before: tuple[int, EventId], limit: int) -> list[Delivery]:
         """Dead letters that nobody dismissed, newest first, older than ``(created_at_ms, event)``."""
         rows = (row for row in self._deliveries.values() if row.state is DeliveryState.DEAD_LETTER)
@@ -95,7 +103,7 @@ class TwinDeliveries(Transaction):
         """The newest rows in any of these states, newest first."""
         wanted = frozenset(states)
         found = [row for row in self._deliveries.values() if row.state in wanted]
-        return sorted(found, key=lambda row: (*_age(row), row.node or ""), reverse=True)[:limit]
+        return sorted(found, key=_place, reverse=True)[:limit]
 
     def deliveries_after(self, node: NodeId, after: Seq) -> list[Delivery]:
         """Rows at a node whose attempt stands after a position, by seq."""
@@ -113,3 +121,7 @@ def _by_seq(rows: Iterable[Delivery]) -> list[Delivery]:
 
 def _age(row: Delivery) -> tuple[int, EventId]:
     return row.created_at_ms, row.event_id
+
+
+def _place(row: Delivery) -> tuple[int, EventId, str]:
+    return row.created_at_ms, row.event_id, row.node or ""

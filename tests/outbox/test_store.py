@@ -25,7 +25,7 @@ from outbox.errors import (
     InvalidCursor,
     StorageFailed,
 )
-from outbox.ids import AgentId, Epoch, NodeId, Seq
+from outbox.ids import AgentId, Epoch, EventId, NodeId, Seq
 from outbox.journal import Journal
 from outbox.kinds import Outcome
 from outbox.memory import MemoryStore
@@ -384,6 +384,24 @@ def test_acceptances_behind_a_place_are_found_whatever_epoch_they_stand_in(store
     found = store.accepted_between(MBP, known, Seq(3), began, ALL)
     assert [row.seq for row in found] == [3, 4, 5]
     assert [row.seq for row in store.accepted_between(MBP, known, Seq(3), began, 2)] == [3, 4]
+
+
+def test_deliveries_in_a_state_are_read_on_from_a_place(store: Store, world: Any) -> None:
+    store.begin()
+    for number in (3, 1, 2, 4):
+        store.put_delivery(world.delivery(number, state=DeliveryState.ACCEPTED))
+        store.put_delivery(world.delivery(number, state=DeliveryState.SUPERSEDED, node=LAB))
+    store.put_delivery(world.delivery(2, state=DeliveryState.ACCEPTED, node=None))
+    store.commit()
+    place, found = (0, EventId(f"evt_{0:032x}"), None), []
+    while rows := store.deliveries_in(DeliveryState.ACCEPTED, place, 2):
+        place = (rows[-1].created_at_ms, rows[-1].event_id, rows[-1].node)
+        found += rows
+    assert found == sorted(
+        (row for row in store.deliveries([DeliveryState.ACCEPTED], ALL)),
+        key=lambda row: (row.created_at_ms, row.event_id, row.node or ""),
+    )
+    assert len(found) == 5
 
 
 def test_deliveries_are_listed_newest_first_and_counted(store: Store, world: Any) -> None:

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from gateway.engine.inputs import PageRead
+from gateway.engine import inquiries
+from gateway.engine.inputs import FloorRead, PageRead
 from gateway.engine.inquiries import STATUS_REQUEST, STATUS_UNKNOWN
-from outbox.chain import genesis
+from outbox.chain import Checkpoint, genesis
 from outbox.envelope import Signal, decode_payload, encode_payload
 from outbox.ids import EventId, MeshId, NodeId
 from outbox.kinds import Kind
@@ -82,3 +83,20 @@ def test_another_node_cannot_say_it(make_world: Any, stranger: Any) -> None:
     lie = stranger.event(kind=Kind.SIGNAL, source_agent_id=None, to_agent_id=None, payload=payload)
     world.tick("a", stranger.says(lie, to=("a",)))
     assert world.delivery("a", event).state is S.ACCEPTED
+
+
+def test_a_long_list_of_questions_is_asked_in_pieces(mesh: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One piece in the transaction that passed what was unread, the rest in ticks of their own, each once."""
+    monkeypatch.setattr(inquiries, "ASKED_MAX", 2)
+    events = [mesh.sent("b", "bob", "ann") for _ in range(5)]
+    mesh.meet()
+    mesh.sent("a", "ann", "bob")
+    at = mesh.store("a").head()
+    floor = Checkpoint(MESH, NodeId("a"), at.epoch, at.seq, at.hash, b"")
+    mesh.tick("b", FloorRead("a", floor))
+    asked = [signals(mesh, "b", STATUS_REQUEST)]
+    while mesh.nodes["b"].engine.next_wake_ms(mesh.now()) == mesh.mono_ms:
+        mesh.tick("b")
+        asked.append(signals(mesh, "b", STATUS_REQUEST))
+    assert [len(part) for part in asked[:3]] == [2, 4, 5]
+    assert asked[-1] == events
