@@ -48,7 +48,7 @@ from gateway.endpoints.reading import query_of
 from gateway.endpoints.requests import extend_of, nack_of, reply_of, send_of, settle_of
 from gateway.endpoints.requests_open import RequestsOpen
 from gateway.endpoints.turn_sockets import Mailbox
-from gateway.engine.effects import Answer, Extended, Refused, Sent, Settled
+from gateway.engine.effects import Answer, Extended, Handed, Refused, Sent, Settled
 from gateway.engine.inputs import Grant, Request, Subscribe, Unsubscribe
 from gateway.routing import inbox_stream, parse_address
 from gateway.runtime import Runtime, denial
@@ -203,20 +203,26 @@ class _Subscription:
 
     async def _write(self) -> None:
         while True:
-            await self._box.changed()
-            answers, self._answers = self._answers, []
-            turns = self._box.take()
-            if answers:
-                crashpoint(CrashPoint.ANSWER_BEFORE_SEND)
-            if turns:
-                crashpoint(CrashPoint.DELIVER_BEFORE_SEND)
-            frames = chain((answer.text for answer in answers), map(deliver_text, turns))
-            for message in messages_of(frames, lines=self._lines):
-                async with asyncio.timeout(SEND_WITHIN_S):
-                    await self._socket.send_text(message)
-            if turns:
-                crashpoint(CrashPoint.DELIVER_AFTER_SEND)
-            self._open.ended(len(answers), sum(answer.asked_chars for answer in answers))
+            try:
+                await self._box.changed()
+            except SubscriptionEnded:
+                await self._send([])  # a request that was refused for the same reason has its answer first
+                raise
+            await self._send(self._box.take())
+
+    async def _send(self, turns: list[Handed]) -> None:
+        answers, self._answers = self._answers, []
+        if answers:
+            crashpoint(CrashPoint.ANSWER_BEFORE_SEND)
+        if turns:
+            crashpoint(CrashPoint.DELIVER_BEFORE_SEND)
+        frames = chain((answer.text for answer in answers), map(deliver_text, turns))
+        for message in messages_of(frames, lines=self._lines):
+            async with asyncio.timeout(SEND_WITHIN_S):
+                await self._socket.send_text(message)
+        if turns:
+            crashpoint(CrashPoint.DELIVER_AFTER_SEND)
+        self._open.ended(len(answers), sum(answer.asked_chars for answer in answers))
 
 
 def _ok(req_id: ReqId, answer: Answer | None) -> OkFrame:

@@ -228,6 +228,22 @@ async def test_a_new_engine_asks_its_sockets_to_subscribe_again(node: "LocalNode
         assert closed.value.rcvd.code == RESET
 
 
+async def test_who_sends_while_the_disk_is_full_is_told_so_before_the_socket_is_reset(
+    node: "LocalNode",
+) -> None:
+    """Without the answer it looks as if the gateway were gone, and the client asks for half a minute."""
+    database = node.journal.database
+    ((pages,),) = database.rows("PRAGMA page_count")
+    async with subscribed(node) as socket:
+        database.rows(f"PRAGMA max_page_count = {pages}")
+        refused = await ask(socket, enqueue={"to": "bob", "text": "x" * 100_000})
+        assert refused["error"]["code"] == "storage_full"
+        with pytest.raises(ConnectionClosed) as closed:
+            await hear(socket)
+        assert closed.value.rcvd is not None
+        assert closed.value.rcvd.code == RESET
+
+
 async def test_a_binary_frame_closes_the_socket(node: "LocalNode") -> None:
     async with subscribed(node) as socket:
         await socket.send(b'{"credit":1}')

@@ -1,0 +1,64 @@
+"""A gateway whose whole home lies on a disk that is full: it refuses, reads go on, and it comes back."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gateway.client.agent import AgentClient
+from gateway.errors import Denied
+from gateway.harness.real.disk import SmallDisk
+from outbox.ids import EventId
+from tests.mesh.conftest import MakeNode
+from tests.mesh.processes import until
+
+HOME_KIB = 64 * 1024
+SENDS_MAX = 500
+"""Far more than fit into what is left of the last page of a file."""
+
+
+async def refusal(agent: AgentClient, sent: list[EventId], *, most: int = SENDS_MAX) -> str | None:
+    """Send until something is refused, and note what was not; the code."""
+    for number in range(most):
+        try:
+            sent.append((await agent.send("bob", f"{number}" * 1_000)).event_id)
+        except Denied as refused:
+            return refused.wire_code
+    return None
+
+
+@pytest.mark.parametrize("engine_host", ["process"])
+async def test_nothing_that_was_answered_is_lost_and_writing_comes_back_by_itself(
+    make_node: MakeNode, mount_small: Callable[[Path, int], Path], engine_host: str
+) -> None:
+    vps = make_node("vps", **{"engine.host": engine_host})
+    disk = SmallDisk(mount_small(vps.home.root, HOME_KIB))
+    vps.found()
+    vps.start()
+    await vps.ready()
+    await vps.add_agents("ada", "bob")
+    async with vps.client() as gateway:
+        ada, bob = gateway.agent("ada"), gateway.agent("bob")
+        sent = [(await ada.send("bob", "before")).event_id]
+
+        async def kept() -> bool:
+            return [row.event_id for row in await bob.inbox(limit=1_000)] == sent
+
+        disk.fill()
+        assert await refusal(ada, sent) == "storage_full"
+        assert await kept(), "what was answered is there and can be read"
+        assert (await gateway.status()).storage_full
+        disk.free()
+
+        async def writes() -> bool:
+            return await refusal(ada, sent, most=1) is None
+
+        await until(writes, 30, "it writes again")
+        assert await kept()
+        assert vps.running
+    vps.kill()
+    vps.start()
+    await vps.ready()
+    async with vps.client() as gateway:
+        bob = gateway.agent("bob")
+        assert await kept(), "and after a kill"
