@@ -15,6 +15,7 @@ from gateway.courier.limits import CourierLimits
 from gateway.door import PIPE_ROOM, check_member
 from gateway.endpoints.turn_sockets import TurnSockets
 from gateway.engine import Engine
+from gateway.engine.blobs import BLOBS_FULL
 from gateway.engine.effects import Admitted, Answer, Effect
 from gateway.engine.engine import Desk, DoorRequest
 from gateway.engine.inputs import Input, Now, ViewChanged
@@ -77,6 +78,8 @@ class SimHome:
     """Others can dial it."""
     policy: Policy = field(default_factory=Policy)
     limits: CourierLimits = field(default_factory=CourierLimits)
+    blobs_bytes_max: int = BLOBS_BYTES_MAX
+    """What its blobs may take."""
     trips: Dice | None = None
     """How long requests are on their way to the process of its journal, if it has one."""
     restored: Reason | None = None
@@ -202,12 +205,15 @@ class SimGateway:
         view = rooms.view()
         host = await self._host(view, Now(clock.wall_ms(), clock.mono_ms()))
         self.runtime = runtime = Runtime(host, home.disk, view, clock)
-        self.blobs = BlobKeeper(home.blobs, runtime, home.disk, BLOBS_BYTES_MAX)
+        was_full = any(row.kind == BLOBS_FULL for row in home.disk.incidents(open_only=True))
+        self.blobs = BlobKeeper(
+            home.blobs, runtime, home.disk, home.blobs_bytes_max, refused_bytes=int(was_full)
+        )
         self._local = local = Local(
             identity, runtime, home.disk, clock, self._key_of, home.policy.mirror, self.blobs
         )
         self.registry = registry = Registry(local)
-        fetcher = Fetcher(self.blobs, runtime, registry, clock, BLOBS_BYTES_MAX)
+        fetcher = Fetcher(self.blobs, runtime, registry, clock, home.blobs_bytes_max)
         reach = Reach((f"http://{self.name}",) if home.reachable else (), None, loopback=False)
         peering = SimPeering(local, registry, rooms, reach, network=self._network, party=self, keys=home.keys)
         runtime.outlets = GatewayOutlets(

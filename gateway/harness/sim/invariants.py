@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from gateway.engine.acks import combined
+from gateway.engine.blobs import BLOBS_FULL
 from gateway.engine.latecomers import AGENT_REMOVED
 from gateway.engine.letters import DEAD, NEVER_ACCEPTED, NOT_PROCESSED, about
 from gateway.harness.sim.blobjudge import judge_blobs
@@ -197,6 +198,8 @@ def _agreement(name: NodeId, row: Delivery, there: Received | None, *, unheard: 
 
 def _incidents(name: NodeId, disk: Disk) -> Iterator[Finding]:
     for incident in disk.incidents(open_only=True):
+        if incident.kind == BLOBS_FULL:
+            yield Finding(Promise.EVERY_SEND_ENDS, f"{incident.kind} is open at {name}, and there is room")
         if incident.kind in {NEVER_ACCEPTED, NOT_PROCESSED}:
             row = next(
                 (row for row in disk.deliveries(_STATES, _ALL) if about(row) == incident.subject), None

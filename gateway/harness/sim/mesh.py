@@ -29,6 +29,7 @@ from gateway.harness.sim.plan import Fault, Plan
 from gateway.harness.sim.room import Stored
 from gateway.harness.sim.signing import Keys
 from gateway.harness.sim.standins import StandIns, engaged_elsewhere
+from gateway.harness.sim.stores import room_for_blobs
 from gateway.harness.sim.tampering import Tampering
 from gateway.harness.sim.timeline import Timeline
 from gateway.harness.sim.topology import topology_of
@@ -110,6 +111,7 @@ class SimMesh:
             home.policy = replace(home.policy, mirror=MirrorPolicy(nodes="all"))
         if self.files:
             home.policy = replace(home.policy, blob_grace_ms=_BLOB_GRACE_MS)
+            home.blobs_bytes_max = room_for_blobs(self.plan, name)
         if Fault.ASIDE in self.plan.faults and Dice(self.plan.seed, f"host of {name}").chance(0.5):
             home.trips = Dice(self.plan.seed, f"trips of {name}")
         if Fault.RETENTION in self.plan.faults:

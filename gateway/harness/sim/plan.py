@@ -75,6 +75,8 @@ class Fault(StrEnum):
     """Some nodes have their journals written by a process of its own: others have turns during a commit."""
     REPORTS = "reports"
     """Agents tell the mesh of incidents that a report found, and of their end."""
+    SMALL_STORE = "small_store"
+    """Where some messages are files: at some nodes they may take little, until operators allow more."""
 
 
 _FORGETTING = frozenset({Fault.RESTORE, Fault.CLONE, Fault.FALLBACK})
@@ -82,7 +84,7 @@ _FORGETTING = frozenset({Fault.RESTORE, Fault.CLONE, Fault.FALLBACK})
 where a node is put back or runs twice no files are sent."""
 _FORGETTING_ODDS = 0.2
 
-ON_REQUEST = frozenset({Fault.REPORTS})
+ON_REQUEST = frozenset({Fault.REPORTS, Fault.SMALL_STORE})
 """Never drawn: what they write would change the worlds of all seeds, and what is known of them."""
 
 

@@ -9,6 +9,7 @@ from gateway.harness.sim.loop import SimLoop
 from gateway.harness.sim.mesh import SimMesh
 from gateway.harness.sim.network import Weather
 from gateway.harness.sim.plan import Fault
+from gateway.harness.sim.stores import start_with_room
 from outbox.ids import NodeId
 
 End = Callable[[], None]
@@ -73,8 +74,7 @@ class Troubles:
             home.disk.full, home.disk.slow_us = False, 0
         for gateway in mesh.living():
             gateway.loop.steps_left = gateway.loop.fatal = None
-        for name in mesh.names:
-            mesh.start(name)
+        start_with_room(mesh)
         self.later(_TWINS_FOUND_US, mesh.stop_twins)
 
     def _happen(self, fault: Fault, dice: Dice) -> None:
