@@ -100,7 +100,9 @@ class Keyring:
             # A node that loses a key which already signed something is a stranger: the directory may be new.
             sync_directory(self._directory.parent)
         except OSError as error:
-            raise StorageFailed(f"cannot write {path}: {error.strerror}") from None
+            raise StorageFailed(
+                f"cannot write {path}: {error.strerror}", hint="check the disk's free space, and its owner"
+            ) from None
 
 
 def _parse(text: bytes, name: KeyName, path: Path) -> bytes:

@@ -3,11 +3,12 @@
 import fcntl
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from outbox.errors import HomeLocked
+from outbox.errors import HomeLocked, StorageFailed
 from outbox.limits import LOCK_LOOK_EVERY_S, LOCK_WAIT_S
 
 
@@ -16,11 +17,18 @@ class HomeLock:
 
     A process that shares the open file (``fileno``) shares the lock: the home is free when neither is there.
     Whose holder has died is waited for, for a moment: such a process may be on its way out.
-    Raises HomeLocked when another process, or another lock of this one, holds it.
+    Raises HomeLocked when another process, or another lock of this one, holds it; StorageFailed when its file
+    cannot be opened.
     """
 
     def __init__(self, path: Path) -> None:
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise StorageFailed(
+                f"cannot open {path}: {error.strerror}",
+                hint="may this user write there, and is there room on that disk?",
+            ) from None
         until_s = time.monotonic() + LOCK_WAIT_S
         while not self._take():
             holder = os.pread(self._file, 20, 0).decode(errors="replace").strip() or "unknown"
@@ -31,8 +39,9 @@ class HomeLock:
                     hint="stop the other gateway of this home first",
                 )
             time.sleep(LOCK_LOOK_EVERY_S)
-        os.ftruncate(self._file, 0)
-        os.pwrite(self._file, f"{os.getpid()}\n".encode(), 0)
+        with suppress(OSError):  # who holds it is for people to know; the lock itself needs no room
+            size = os.pwrite(self._file, f"{os.getpid()}\n".encode(), 0)
+            os.ftruncate(self._file, size)
 
     def fileno(self) -> int:
         """The open file, for a process that shall hold the lock too."""

@@ -1,5 +1,8 @@
 """A gateway whose whole home lies on a disk that is full: it refuses, reads go on, and it comes back."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -62,3 +65,23 @@ async def test_nothing_that_was_answered_is_lost_and_writing_comes_back_by_itsel
     async with vps.client() as gateway:
         bob = gateway.agent("bob")
         assert await kept(), "and after a kill"
+
+
+def test_a_home_is_not_made_on_a_full_disk_and_the_reason_is_said_each_time(
+    make_node: MakeNode, mount_small: Callable[[Path, int], Path]
+) -> None:
+    """Whatever it is that finds no room first; when there is some, the same command makes the home."""
+    vps = make_node("vps")
+    disk = SmallDisk(mount_small(vps.home.root, 2048))
+    command = [sys.executable, "-m", "gateway", "init", "vps", "--port", "0"]
+    env = {**os.environ, **vps.env}
+    disk.fill()
+    for room in (0, 16, 64):
+        os.truncate(disk.ballast, (2048 - room) * 1024)
+        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=False)
+        what, _, to_do = done.stderr.splitlines()
+        assert done.returncode == 1
+        assert what.startswith("gateway: ")
+        assert to_do.strip().startswith("do: ")
+    disk.free()
+    assert subprocess.run(command, env=env, capture_output=True, timeout=60, check=False).returncode == 0

@@ -6,11 +6,12 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from outbox.errors import HomeLocked
+from outbox.errors import HomeLocked, StorageFailed
 from outbox.limits import LOCK_WAIT_S
 from outbox.lock import HomeLock
 
@@ -89,3 +90,19 @@ def test_who_lives_is_not_waited_for(tmp_path: Path) -> None:
         path.write_text("nobody\n")
         with pytest.raises(HomeLocked, match="nobody"):
             HomeLock(path)
+
+
+def test_a_file_that_cannot_be_opened_is_said_so(tmp_path: Path) -> None:
+    with pytest.raises(StorageFailed, match="cannot open") as caught:
+        HomeLock(tmp_path / "nowhere" / "lock")
+    assert caught.value.hint
+
+
+def test_the_lock_needs_no_room(small_disk: Path) -> None:
+    """A gateway starts on a full disk and is read. That the home is held is known there, if not by whom."""
+    path = small_disk / "lock"
+    with (small_disk / "ballast").open("wb", buffering=0) as file, suppress(OSError):
+        for _ in range(1000):
+            file.write(bytes(1 << 20))
+    with HomeLock(path), pytest.raises(HomeLocked):
+        HomeLock(path)

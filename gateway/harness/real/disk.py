@@ -16,7 +16,7 @@ class SmallDisk:
 
     def __init__(self, home: Path) -> None:
         self._home = home
-        self._ballast = home / ".ballast"
+        self.ballast = home / ".ballast"
 
     def mount(self) -> None:
         """Raises FleetFailed."""
@@ -31,7 +31,7 @@ class SmallDisk:
         journal = self._home / "journal.db"
         with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(journal)) as database:
             database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        handle = os.open(self._ballast, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        handle = os.open(self.ballast, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         try:
             for size in (DISK_CHUNK_BYTES, 512):
                 with contextlib.suppress(OSError):
@@ -42,7 +42,7 @@ class SmallDisk:
 
     def free(self) -> None:
         """Give the space back."""
-        self._ballast.unlink(missing_ok=True)
+        self.ballast.unlink(missing_ok=True)
 
     def release(self, *, keep: bool) -> None:
         """Unmount it; what was on it stays at the same path if it is to be kept. Raises FleetFailed."""
