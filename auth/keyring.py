@@ -83,13 +83,16 @@ class Keyring:
         try:
             _check_closed(self._directory.lstat(), self._directory, "700")
             descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            with os.fdopen(descriptor, "rb") as file:
+                _check_closed(os.fstat(descriptor), path, "600")
+                text = file.read(KEY_FILE_BYTES_MAX)
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise StorageFailed(f"cannot open {path}: {error.strerror}") from None
-        with os.fdopen(descriptor, "rb") as file:
-            _check_closed(os.fstat(file.fileno()), path, "600")
-            return _parse(file.read(KEY_FILE_BYTES_MAX), name, path)
+            raise StorageFailed(
+                f"cannot read {path}: {error.strerror}", hint="look at the disk, and at who owns the home"
+            ) from None
+        return _parse(text, name, path)
 
     def _write(self, name: KeyName, raw: bytes) -> None:
         path = self._path(name)

@@ -59,6 +59,9 @@ def examine(home: Home) -> list[Finding]:
             findings += check(home)
         except MeshError as error:
             findings.append(Finding(name, Level.FAIL, str(error), error.hint))
+        except OSError as error:
+            what = f"cannot read {error.filename or home.root}: {error.strerror}"
+            findings.append(Finding(name, Level.FAIL, what, "look at the disk, and at who owns the home"))
     return findings
 
 

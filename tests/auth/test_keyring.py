@@ -125,3 +125,12 @@ def test_a_disk_that_fails_is_told_apart(tmp_path: Path) -> None:
     (tmp_path / "keys").write_bytes(b"")
     with pytest.raises((StorageFailed, KeyFileUnsafe)):
         Keyring(tmp_path / "keys").node_key(entropy())
+
+
+def test_a_key_that_cannot_be_read_is_told_apart_from_one_that_is_missing(keys: Path) -> None:
+    """A directory in its place, or a disk that fails: no new key is made."""
+    keys.mkdir(mode=0o700, parents=True)
+    (keys / "node.key").mkdir(mode=0o600)
+    with pytest.raises(StorageFailed, match="cannot read") as caught:
+        Keyring(keys).node_key(bytes)
+    assert caught.value.hint

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from gateway.cli.checks import Level, examine
 from gateway.clock import Clock
 from gateway.founding import found
 from gateway.home import Home
@@ -51,3 +52,13 @@ def test_it_fails_and_says_why(broken: Home, words: tuple[str, ...], tmp_path: P
     assert "not a database" in done.stderr
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "file").exists()
+
+
+def test_a_lock_that_is_no_file_is_a_finding_and_stops_no_other(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home", tmp_path / "run")
+    home.create()
+    home.lock.mkdir()
+    findings = {finding.check: finding for finding in examine(home)}
+    assert findings["lock"].level is Level.FAIL
+    assert "cannot read" in findings["lock"].what
+    assert findings["home"].level is Level.OK
