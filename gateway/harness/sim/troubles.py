@@ -3,13 +3,13 @@
 from collections.abc import Callable
 
 from gateway.crashpoint import CrashPoint
+from gateway.harness.sim.allowing import start_with_room
 from gateway.harness.sim.dice import Dice
 from gateway.harness.sim.gateway import SimGateway
 from gateway.harness.sim.loop import SimLoop
 from gateway.harness.sim.mesh import SimMesh
 from gateway.harness.sim.network import Weather
 from gateway.harness.sim.plan import Fault
-from gateway.harness.sim.stores import start_with_room
 from outbox.ids import NodeId
 
 End = Callable[[], None]
