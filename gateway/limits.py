@@ -59,6 +59,10 @@ HEAD_EVERY_S = 300.0
 """The own head in the ``nodes`` record, where it moved; each write leaves a few bytes in the document's
 history. As often the agents of the room are held against the journal's."""
 
+OFFERED_WITHIN_S = 30.0
+"""What a peer says that it has comes within that, or a collector reads it elsewhere: a page takes seconds on
+the slowest link."""
+
 EARLIER_WITHIN_S = 5.0
 """How long a collector waits for what a peer may have of an earlier epoch: none is also no answer."""
 

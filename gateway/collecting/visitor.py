@@ -9,12 +9,12 @@ import asyncio
 from collections import defaultdict, deque
 
 from gateway.clock import Clock
-from gateway.limits import EARLIER_WITHIN_S, PING_EVERY_S
+from gateway.limits import EARLIER_WITHIN_S, OFFERED_WITHIN_S, PING_EVERY_S
 from gateway.links.asking import Asking
 from gateway.links.credit import Grants
-from gateway.links.errors import LinkEnded, VersionRefused
+from gateway.links.errors import LinkEnded, StreamRefused, TooManyStreams, VersionRefused
 from gateway.links.greeting import agreed_version
-from gateway.links.limits import LINK_STARTS_WITHIN_S
+from gateway.links.limits import LINK_STARTS_WITHIN_S, OFFERS_MAX
 from gateway.links.socket import Socket
 from gateway.wire.codec import decode, encode
 from gateway.wire.frames import (
@@ -110,8 +110,18 @@ class Visitor:
     async def page(self, stream: NodeId, after: Head) -> Page | None:
         """What follows a place in an outbox; None when there is no more here.
 
-        Raises PeerError branches: the link is over, or a body did not travel.
+        Raises PeerError branches: the link is over, a body did not travel, or what was offered does not come.
         """
+        try:
+            async with asyncio.timeout(OFFERED_WITHIN_S):
+                return await self._page(stream, after)
+        except TimeoutError:
+            raise StreamRefused(
+                f"{self.peer} offers more of the outbox of {stream} than it brings",
+                hint="it is read elsewhere",
+            ) from None
+
+    async def _page(self, stream: NodeId, after: Head) -> Page | None:
         self._stand(stream, after)
         while True:
             self._changed.clear()
@@ -183,9 +193,11 @@ class Visitor:
                 """What it wants of us, and what it tells a gateway."""
 
     def _offered(self, frame: Have) -> None:
-        """Of what is told anew nothing is on its way: it is asked for again."""
+        """Of what is told anew nothing is on its way: it is asked for again. Raises TooManyStreams."""
         self.stocks |= {stock.node: stock for stock in frame.streams if stock.complete}
         self._wanted -= {stock.node for stock in frame.streams}
+        if len(self.stocks) > OFFERS_MAX:
+            raise TooManyStreams(f"more than {OFFERS_MAX} streams are offered")
 
     async def _watch(self) -> None:
         """A peer that is silent is gone: a gateway pings."""
@@ -219,7 +231,7 @@ class Visitor:
         self._at[stream] = page.checkpoint.head
         if begun:
             self.floors[stream] = page.checkpoint
-            return await self.page(stream, page.checkpoint.head)
+            return await self._page(stream, page.checkpoint.head)
         return Page(page.epoch, entries, page.checkpoint, page.before)
 
     def _is_read(self, stream: NodeId) -> bool:

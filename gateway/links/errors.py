@@ -36,7 +36,7 @@ class VersionRefused(PeerError):
 
 
 class StreamRefused(PeerError):
-    """The peer's outbox does not follow on from what was read of it."""
+    """An outbox does not follow on from what was read of it, or does not come although it is offered."""
 
     code = "stream_refused"
 
