@@ -98,6 +98,9 @@ class Sources:
             self._dirty.add(stream)
             self._floors.came(stream)
         self._cursors[stream] = head
+        if stream not in self._current:
+            self._dirty.add(stream)  # by its writer's floor: a copy that begins there can be followed now
+            self._note_behind(stream, now_ms)
         if stream in self._behind_since:
             self._flows(stream)
             self._note_behind(stream, now_ms)

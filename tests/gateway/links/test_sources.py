@@ -239,6 +239,16 @@ def test_who_has_read_nothing_begins_at_the_floor() -> None:
     assert given_up(chosen, 2 * FLOOR_LOOKS) == []
 
 
+def test_who_begins_at_the_floor_reads_on_from_a_copy_that_begins_there_too() -> None:
+    chosen = sources()
+    chosen.opened(1, SEED)
+    chosen.decide(0)
+    chosen.offers(1, [stock(A, 22, first=6)], 0)
+    assert chosen.decide(0) == [], "nothing was read, and what stands before is not there"
+    chosen.moved(A, at(5), 1)
+    assert reads(chosen.decide(1)) == [(1, A, True)]
+
+
 def test_where_nobody_has_the_rest_reading_goes_on_at_the_floor() -> None:
     chosen = below(seed=3)
     chosen.forgotten(floor(8))
