@@ -259,6 +259,7 @@ class SimMesh:
 
     def _heard(self, end: WireEnd, message: bytes) -> None:
         """By answers to pings nodes measure the clocks of others: the judge has to know how exactly."""
+        self.tampering.heard(end, message)
         if b'"t":"pong"' not in message[:TAG_WITHIN] or self.twins.speaks(end):
             return
         name, peer = NodeId(end.owner.name), NodeId(end.other.owner.name)

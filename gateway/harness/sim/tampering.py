@@ -32,13 +32,15 @@ class Tampering:
 
     def __init__(self, topology: Topology, dice: Dice, chronicle: Chronicle) -> None:
         self.told: dict[str, int] = {}
-        """Lies of the relay by reader; without those that do no harm."""
+        """Lies of the relay that their reader has heard; without those that do no harm."""
         self.on = True
         self._topology = topology
         self._matters = bool(topology.old) or topology.lying is not None
         self._dice = dice
         self._chronicle = chronicle
         self._kept: dict[tuple[str, NodeId], Excerpt] = {}
+        self._lies: set[bytes] = set()
+        """Frames that are on their way: what a slow connection holds is lost with it."""
         self._heads: dict[tuple[NodeId, Seq], Head] = {}
 
     def alter(self, end: WireEnd, message: bytes) -> bytes:
@@ -68,14 +70,22 @@ class Tampering:
         if lie is _rewritten and before is not None:
             page = _chained(page, before)
         old = self._kept.get((reader, frame.node))
-        if page == frame.page and old is not None:
+        lied = page != frame.page
+        if not lied and old is not None:
             page = old  # honest, and known already
-        elif page != frame.page:
-            self.told[reader] = self.told.get(reader, 0) + 1
+        message = encode(Entries(frame.node, page, frame.ask))
+        if lied:
+            self._lies.add(message)
         self._chronicle.note(
             end.owner.name, "lies", f"to {reader} of {frame.node}: {lie.__name__.strip('_')}"
         )
-        return encode(Entries(frame.node, page, frame.ask))
+        return message
+
+    def heard(self, end: WireEnd, message: bytes) -> None:
+        """A process takes a message from its end."""
+        if message in self._lies:
+            self._lies.discard(message)
+            self.told[end.owner.name] = self.told.get(end.owner.name, 0) + 1
 
     def _head_before(self, frame: Entries) -> Head | None:
         """Where a page follows on, if that is known; what it leads to is known from now on."""
