@@ -4,8 +4,11 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from gateway.api.answers import SentAnswer
 from gateway.client import AgentClient, Turn
+from gateway.errors import Denied
 from gateway.judging.witness import Promise, Witness
+from outbox.errors import UnknownRecipient
 from outbox.ids import AgentId, agent_id
 from outbox.kinds import Kind
 from tests.mesh.judging import at_rest
@@ -19,7 +22,7 @@ REST_WITHIN_S = 60.0
 
 async def send(node: Node, client: AgentClient, to: str, name: str, witness: Witness) -> None:
     """Send one message and write down the promise."""
-    sent = await client.send(to, f"message {name}", id=name, within_s=INSIST_S)
+    sent = await _sent(client, to, name)
     witness.heard(
         Promise(
             key=name,
@@ -30,6 +33,18 @@ async def send(node: Node, client: AgentClient, to: str, name: str, witness: Wit
             repeated=sent.duplicate,
         )
     )
+
+
+async def _sent(client: AgentClient, to: str, name: str) -> SentAnswer:
+    """A gateway that has just started may not have heard of the other agent yet."""
+    async with asyncio.timeout(INSIST_S):
+        while True:
+            try:
+                return await client.send(to, f"message {name}", id=name, within_s=INSIST_S)
+            except Denied as error:
+                if error.wire_code != UnknownRecipient.code:
+                    raise
+                await asyncio.sleep(0.1)
 
 
 async def talk(node: Node, agent: str, to: str, count: int, witness: Witness) -> None:
