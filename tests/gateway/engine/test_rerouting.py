@@ -112,14 +112,20 @@ def _read(world: Any, page: Any) -> Any:
     return world.tick("b", PageRead("a", page))
 
 
+def _ended_after_it_went_on(world: Any) -> Any:
+    """Its owner was away for too long and had it in hand."""
+    event = world.sent("a", "ann", "bob")
+    world.pull("b", "a")
+    (hand,) = world.listen("b", "bob")
+    go(world, "b")
+    world.advance(GRACE_MS)
+    world.tick("a")
+    world.settle("b", "bob", event, lease_id=hand.lease_id)
+    return event
+
+
 def test_two_that_engaged_it_are_reported(guarded: Any) -> None:
-    event = guarded.sent("a", "ann", "bob")
-    guarded.pull("b", "a")
-    (hand,) = guarded.listen("b", "bob")
-    go(guarded, "b")
-    guarded.advance(GRACE_MS)
-    guarded.tick("a")
-    guarded.settle("b", "bob", event, lease_id=hand.lease_id)
+    event = _ended_after_it_went_on(guarded)
     guarded.pull("c", "a")
     (there,) = guarded.listen("c", "bob")
     guarded.settle("c", "bob", event, lease_id=there.lease_id)
@@ -158,13 +164,7 @@ def test_two_that_engaged_it_are_reported_also_where_the_owner_begins_a_new_epoc
 ) -> None:
     """Its end stands in an epoch that the sender does not read: it is asked for."""
     guarded.rumour()
-    event = guarded.sent("a", "ann", "bob")
-    guarded.pull("b", "a")
-    (hand,) = guarded.listen("b", "bob")
-    go(guarded, "b")
-    guarded.advance(GRACE_MS)
-    guarded.tick("a")
-    guarded.settle("b", "bob", event, lease_id=hand.lease_id)
+    event = _ended_after_it_went_on(guarded)
     guarded.pull("c", "b")
     guarded.pull("c", "a")
     (there,) = guarded.listen("c", "bob")
