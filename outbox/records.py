@@ -222,6 +222,14 @@ class Reader(msgspec.Struct, frozen=True, kw_only=True):
     """How long this gateway has run since it saw it alive, or move its cursor: no clock that may jump."""
 
 
+class LedgerFloor(msgspec.Struct, frozen=True, kw_only=True):
+    """Up to where finished turns of another outbox were forgotten."""
+
+    source: NodeId
+    epoch: Epoch
+    seq: Seq
+
+
 class Batch(msgspec.Struct, frozen=True, kw_only=True):
     """What one checkpoint of the own outbox covers."""
 

@@ -20,6 +20,7 @@ from outbox.migrations import (
     v7_via,
     v8_blobs,
     v9_given_reply,
+    v10_ledger_floors,
 )
 
 COMPONENT = "journal"
@@ -57,4 +58,5 @@ MIGRATIONS = (
     v7_via.STEP,
     v8_blobs.STEP,
     v9_given_reply.STEP,
+    v10_ledger_floors.STEP,
 )

@@ -20,6 +20,7 @@ from outbox.records import (
     Doubt,
     EpochRow,
     Incident,
+    LedgerFloor,
     LocalAgent,
     Quarantined,
     Reader,
@@ -202,5 +203,6 @@ DOUBTS = Table("doubts", Doubt, ("source",))
 REMEMBERED = Table("remembered", Remembered, ("agent", "key"))
 QUARANTINED = Table("quarantined", Quarantined, ("source", "epoch", "seq"))
 INCIDENTS = Table("incidents", Incident, ("kind", "subject"))
+LEDGER_FLOORS = Table("ledger_floors", LedgerFloor, ("source",))
 READERS = Table("readers", Reader, ("node",))
 AGENTS = Table("agents", LocalAgent, ("name",))

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from gateway.engine.deliveries import DUPLICATE
+from gateway.engine.ledgerfloors import has_forgotten, is_gone
 from gateway.engine.tick import Tick
 from outbox.delivery import INBOX_FULL
 from outbox.envelope import Event, decode_event
@@ -33,7 +34,8 @@ def missed(tick: Tick, agent: AgentId) -> Iterator[tuple[Received, Event]]:
 
 def _is_over(tick: Tick, known: Received) -> bool:
     """Whether it has ended as a whole, here or for its sender, by which the agent may have had it."""
-    if tick.has_forgotten(known.source, known.epoch, known.seq):
+    place = (known.source, known.epoch, known.seq)
+    if has_forgotten(tick, *place) or is_gone(tick, *place):
         return True
     rows = tick.store.turns_of(known.source, known.event_id)
     untouched = all(row.state is TurnState.DONE and not row.delivery_count for row in rows)

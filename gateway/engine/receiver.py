@@ -7,7 +7,7 @@ cursor. So ``accepted`` is never seen before its row is on disk. Following the s
 from collections.abc import Sequence
 from contextlib import suppress
 
-from gateway.engine import acks, firstreply, inquiries, recall, signals
+from gateway.engine import acks, firstreply, inquiries, ledgerfloors, recall, signals
 from gateway.engine.deliveries import on_ack, on_new_epoch, on_reply
 from gateway.engine.own_stream import Reason
 from gateway.engine.recall import POSSIBLE_DUPLICATE
@@ -127,9 +127,14 @@ def _known(tick: Tick, arrived: Arrived) -> list[Received]:
 
 
 def _is_forgotten(tick: Tick, arrived: Arrived) -> bool:
-    """Whether its sender has forgotten the event: it has ended there, whatever came of it."""
-    epoch, seq = arrived.event.trace.first_position or (arrived.epoch, arrived.entry.seq)
-    return tick.has_forgotten(arrived.source, epoch, seq)
+    """Whether the event has ended for its sender, which has forgotten it, or had before it went back."""
+    source, first = arrived.source, arrived.event.trace.first_position
+    if source == tick.identity.node:
+        return False  # who forgets an own event sends it no more
+    if first is not None and ledgerfloors.is_gone(tick, source, *first):
+        return True
+    epoch, seq = first or (arrived.epoch, arrived.entry.seq)
+    return ledgerfloors.has_forgotten(tick, source, epoch, seq, read=arrived.epoch)
 
 
 def _standing(tick: Tick, arrived: Arrived, agent: AgentId) -> Standing:
@@ -237,6 +242,7 @@ def _signal(tick: Tick, turns: Turns, arrived: Arrived) -> None:
         began = (arrived.event.trace.first_position or (arrived.epoch,))[0]  # it may have been said again
         history = said.remembered or ((said.previous, said.last_known),)
         on_new_epoch(tick, arrived.source, history, began)
+        ledgerfloors.on_new_epoch(tick, arrived.source, history, began)
         _ask_if_passed(tick, arrived, said)
     elif signal.signal == inquiries.STATUS_REQUEST and signal.ref is not None:
         inquiries.answer(tick, arrived.source, event_id(signal.ref))

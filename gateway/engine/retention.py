@@ -12,6 +12,7 @@ that no tick stands still; its answer says whether more is left to do.
 
 from collections.abc import Iterable
 
+from gateway.engine import ledgerfloors
 from gateway.engine.effects import Pruned
 from gateway.engine.inputs import Prune
 from gateway.engine.limits import RETAIN_BATCHES_MAX, RETAIN_ENTRIES_MAX
@@ -59,7 +60,7 @@ def _retain(tick: Tick, rule: Retention, readers: list[Reader]) -> bool:
     if chosen:
         _say(tick, tick.store.move_floor(chosen[-1].epoch, chosen[-1].seq))
     tick.store.prune_incidents(tick.now.wall_ms - rule.age_ms, QUARANTINED_KEPT)
-    return _prune_ledger(tick) or (more and bool(chosen))
+    return ledgerfloors.prune(tick) or (more and bool(chosen))
 
 
 # --- what is old, or too much
@@ -161,13 +162,3 @@ def _say(tick: Tick, floor: Checkpoint) -> None:
         payload=encode_payload(signal),
     )
     tick.emit(event, EVERYONE)
-
-
-def _prune_ledger(tick: Tick) -> bool:
-    """Forget finished turns that no attempt can come for any more: their origin has forgotten them."""
-    more = False
-    for node in tick.view.nodes.values():
-        if node.floor is not None:
-            epoch, seq = node.floor.epoch, node.floor.seq
-            more |= tick.store.prune_ledger(node.node, epoch, seq, RETAIN_ENTRIES_MAX) == RETAIN_ENTRIES_MAX
-    return more

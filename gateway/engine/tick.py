@@ -16,7 +16,7 @@ from gateway.engine.unasked import Unasked
 from gateway.routing import Route, choose
 from outbox.chain import Entry, Head, Page, Sign, extend, sign_checkpoint
 from outbox.envelope import Event, encode_event, encode_header, header_of
-from outbox.ids import AgentId, Epoch, EventId, NodeId, Seq, epoch_ordinal
+from outbox.ids import AgentId, Epoch, EventId, NodeId, Seq
 from outbox.limits import BATCH_BYTES_MAX, BATCH_ENTRIES_MAX
 from outbox.readership import names
 from outbox.records import Identity, Incident
@@ -99,15 +99,6 @@ class Tick:
         """Where an event to an agent goes now; None while nobody owns it."""
         away = self.absences.away(self.now.mono_ms)
         return choose(self.view, agent, away, prefer=prefer, avoid=avoid)
-
-    def has_forgotten(self, source: NodeId, epoch: Epoch, seq: int) -> bool:
-        """Whether a node's outbox begins after this place by its own word: what stood there has ended for it,
-        and what was done with it here may be forgotten too.
-        """
-        node = self.view.node(source)
-        if node is None or node.floor is None:
-            return False
-        return (epoch_ordinal(epoch), seq) <= (epoch_ordinal(node.floor.epoch), node.floor.seq)
 
     def there_ms(self, node: NodeId) -> int:
         """What another node's wall clock shows now, as well as it was measured over a link."""

@@ -8,11 +8,11 @@ from outbox.delivery import settled
 from outbox.errors import StorageFailed
 from outbox.ids import Epoch, NodeId, Seq, event_id_from_bytes
 from outbox.kinds import Kind
-from outbox.records import Batch, OutboxSize, Reader
+from outbox.records import Batch, LedgerFloor, OutboxSize, Reader
 from outbox.schema import ordinal_of, position, seq_of
 from outbox.sql.epochs import EpochReads, EpochWrites
 from outbox.sql.ledger import LedgerWrites
-from outbox.tables import DELIVERIES, INCIDENTS, QUARANTINED, READERS, RECEIVED, REMEMBERED
+from outbox.tables import DELIVERIES, INCIDENTS, LEDGER_FLOORS, QUARANTINED, READERS, RECEIVED, REMEMBERED
 
 _FORGOTTEN = "WHERE event_id IN (SELECT event_id FROM outbox WHERE position > ? AND position <= ?)"
 
@@ -68,6 +68,10 @@ class RetentionReads(EpochReads):
     def readers(self) -> list[Reader]:
         """Nodes that are known to read this outbox, by name."""
         return self._rows.all(READERS, "ORDER BY node")
+
+    def ledger_floor(self, source: NodeId) -> LedgerFloor | None:
+        """Up to where finished turns of another outbox were forgotten; None while all are kept."""
+        return self._rows.find(LEDGER_FLOORS, source)
 
     def _key(self, place: Checkpoint | None) -> int:
         return 0 if place is None else position(place.epoch, place.seq)
@@ -128,6 +132,10 @@ class RetentionWrites(EpochWrites, LedgerWrites, RetentionReads):
         )
         self._forget_places()
         return self._rows.drop(RECEIVED, clause, source, epoch, seq, limit)
+
+    def put_ledger_floor(self, row: LedgerFloor) -> None:
+        """Insert or replace it."""
+        self._rows.put(LEDGER_FLOORS, row)
 
     def prune_incidents(self, closed_before_ms: int, quarantined_max: int) -> None:
         """Forget incidents that were closed before a time, and all but the newest quarantined entries."""

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from outbox.chain import Checkpoint, Head
 from outbox.ids import Epoch, NodeId, Seq
-from outbox.records import Batch, OutboxSize, Reader
+from outbox.records import Batch, LedgerFloor, OutboxSize, Reader
 
 
 class RetentionStore(Protocol):
@@ -55,6 +55,14 @@ class RetentionStore(Protocol):
 
     def prune_ledger(self, source: NodeId, epoch: Epoch, seq: Seq, limit: int) -> int:
         """Forget finished turns of another outbox up to a place of it, oldest first; returns how many."""
+        ...
+
+    def ledger_floor(self, source: NodeId) -> LedgerFloor | None:
+        """Up to where finished turns of another outbox were forgotten; None while all are kept."""
+        ...
+
+    def put_ledger_floor(self, row: LedgerFloor) -> None:
+        """Insert or replace it."""
         ...
 
     def prune_incidents(self, closed_before_ms: int, quarantined_max: int) -> None:

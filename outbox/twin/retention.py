@@ -8,7 +8,7 @@ from outbox.envelope import decode_header
 from outbox.errors import StorageFailed
 from outbox.ids import Epoch, EventId, NodeId, Seq, epoch_ordinal
 from outbox.kinds import Kind
-from outbox.records import Batch, Identity, OutboxSize, Reader, TurnState
+from outbox.records import Batch, Identity, LedgerFloor, OutboxSize, Reader, TurnState
 from outbox.twin.agents import TwinAgents
 from outbox.twin.deliveries import TwinDeliveries
 from outbox.twin.entries import History
@@ -23,6 +23,7 @@ class TwinRetention(TwinEpochs, TwinDeliveries, TwinLedger, TwinIncidents, TwinA
     def __init__(self, identity: Identity) -> None:
         super().__init__(identity)
         self._readers: dict[NodeId, Reader] = {}
+        self._ledger_floors: dict[NodeId, LedgerFloor] = {}
 
     def size(self) -> OutboxSize:
         """How much is left."""
@@ -89,6 +90,14 @@ class TwinRetention(TwinEpochs, TwinDeliveries, TwinLedger, TwinIncidents, TwinA
             self._drop(self._arrivals, key)
             self._set_if(bool(others), self._keys, row.event_id, others)
         return len(done[:limit])
+
+    def ledger_floor(self, source: NodeId) -> LedgerFloor | None:
+        """Up to where finished turns of another outbox were forgotten; None while all are kept."""
+        return self._ledger_floors.get(source)
+
+    def put_ledger_floor(self, row: LedgerFloor) -> None:
+        """Insert or replace it."""
+        self._set(self._ledger_floors, row.source, row)
 
     def prune_incidents(self, closed_before_ms: int, quarantined_max: int) -> None:
         """Forget incidents that were closed before a time, and all but the newest quarantined entries."""

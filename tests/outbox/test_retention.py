@@ -15,6 +15,7 @@ from outbox.reader import JournalReader
 from outbox.records import (
     DeliveryState,
     Incident,
+    LedgerFloor,
     OutboxSize,
     Quarantined,
     Reader,
@@ -214,6 +215,19 @@ def test_readers_are_kept_by_name(store: Store) -> None:
     store.drop_reader(NodeId("nobody"))
     store.commit()
     assert store.readers() == rows[1:]
+
+
+def test_how_far_a_ledger_was_forgotten_is_kept_by_source(store: Store) -> None:
+    rows = [LedgerFloor(source=MBP, epoch=FIRST, seq=Seq(seq)) for seq in (3, 7)]
+    store.begin()
+    assert store.ledger_floor(MBP) is None
+    store.put_ledger_floor(rows[0])
+    store.commit()
+    store.begin()
+    store.put_ledger_floor(rows[1])
+    assert store.ledger_floor(MBP) == rows[1]
+    store.rollback()
+    assert (store.ledger_floor(MBP), store.ledger_floor(LAB)) == (rows[0], None)
 
 
 def test_only_finished_turns_of_that_outbox_below_its_floor_are_forgotten(store: Store, world: Any) -> None:

@@ -16,6 +16,7 @@ from outbox.tables import (
     DOUBTS,
     EPOCHS,
     INCIDENTS,
+    LEDGER_FLOORS,
     QUARANTINED,
     RECEIVED,
     REMEMBERED,
@@ -34,7 +35,19 @@ def test_positions_sort_by_epoch_and_then_by_seq(one: tuple[int, int], two: tupl
 
 @pytest.mark.parametrize(
     "table",
-    [DELIVERIES, RECEIVED, CURSORS, COPIES, EPOCHS, DOUBTS, REMEMBERED, QUARANTINED, INCIDENTS, AGENTS],
+    [
+        DELIVERIES,
+        RECEIVED,
+        CURSORS,
+        COPIES,
+        EPOCHS,
+        DOUBTS,
+        REMEMBERED,
+        QUARANTINED,
+        INCIDENTS,
+        LEDGER_FLOORS,
+        AGENTS,
+    ],
     ids=lambda table: table.name,
 )
 def test_columns_are_the_fields_of_the_records(table: Table[Any]) -> None:
