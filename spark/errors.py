@@ -6,12 +6,14 @@
     ├── CallerError
     │   ├── LakeEmpty        lake_empty      there is nothing to report on
     │   ├── LakeNotEmpty     lake_not_empty  made-up history would mix with collected events
+    │   ├── InvalidLake      invalid_lake    an address that names no lake
     │   ├── InvalidThreshold invalid_threshold   a promise that cannot be judged
     │   ├── InvalidMaster    invalid_master  no place that Spark runs at, or no setting of it
     │   └── InvalidSlo       invalid_slo     a line of the SLO file that cannot be read
     └── WorldError
         ├── LakeDamaged      lake_damaged    a file is not what its name says
         ├── LakeBusy         lake_busy       another collector writes to it
+        ├── LakeUnreachable  lake_unreachable    its object store does not answer, or refuses
         ├── SparkMissing     spark_missing   the optional parts are not installed
         ├── JavaMissing      java_missing    no Java that Spark can use
         └── SparkFailed      spark_failed    the job itself failed
@@ -30,6 +32,12 @@ class LakeNotEmpty(CallerError):
     """There are events already: generated ones would mix with them."""
 
     code = "lake_not_empty"
+
+
+class InvalidLake(CallerError):
+    """What was given as ``--lake`` is none, or cannot be used for this."""
+
+    code = "invalid_lake"
 
 
 class InvalidThreshold(CallerError):
@@ -61,6 +69,17 @@ class LakeBusy(WorldError):
     """Another process is collecting into this lake."""
 
     code = "lake_busy"
+
+
+class LakeUnreachable(WorldError):
+    """The object store of a lake does not answer, or does not let us in."""
+
+    code = "lake_unreachable"
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            what, hint="is the address right, and do AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY let you in?"
+        )
 
 
 class SparkMissing(WorldError):

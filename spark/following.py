@@ -10,6 +10,7 @@ from spark.figures import told_lines
 from spark.job import make_report, spark_errors
 from spark.masters import LOCAL, Place, place_of
 from spark.objectives import Objective
+from spark.objects import LakePath
 from spark.session import Setup, spark_session
 from spark.sla import DEFAULTS, Threshold, check_thresholds
 from spark.sources import event_files
@@ -42,7 +43,7 @@ class Page:
     ) -> None:
         self._following, self._every_ms, self._objectives = following, every_ms, objectives
         self._due_ms = 0
-        self._made_of: tuple[Path, ...] = ()
+        self._made_of: tuple[LakePath, ...] = ()
         self._stirred = False
         self._failures = 0
 

@@ -22,8 +22,10 @@ from spark.forks import forked, forks
 from spark.gaps import Bucket, Forgotten, buckets_of, gaps_table, seq_gaps
 from spark.incidents import broken_rules, incidents, stream_incidents
 from spark.limits import INCIDENTS_JSON_MAX, SMALL_LAKE_BYTES
-from spark.masters import LOCAL, parse_settings, place_of
+from spark.masters import LOCAL, Place, parse_settings, place_of
+from spark.mirror import mirror
 from spark.objectives import Objective, default_objectives
+from spark.objects import LakePath, ObjectPath, lake_path
 from spark.report import render
 from spark.reviews import reviews
 from spark.rules import IncidentClass
@@ -49,12 +51,17 @@ KEEPING = "keep Java's classes for the next report"
 
 _NO_SETTINGS: Mapping[str, str] = {}
 
+_NO_JARS = (
+    "PySpark has no jars for object stores: --conf spark.jars.packages=org.apache.hadoop:hadoop-aws:VERSION"
+    " brings them (the version of its hadoop-client jars); --master 'local[*]' does without"
+)
+
 BYTES_PER_PARTITION = 16 * 1024 * 1024
 """About 600,000 events: what one task of the exchange handles well in a small heap."""
 
 
 def run(
-    lake: Path,
+    lake: LakePath,
     out: Path,
     as_of_ms: int,
     *,
@@ -71,12 +78,15 @@ def run(
     ``as_of_ms`` is the moment at which open promises are judged; ``cache`` keeps a Java shim and, with
     ``keeps_classes``, an archive that lets the next report start in less time (``spark.classarchive``).
     Without ``objectives`` the thresholds are judged as such (``default_objectives``). On a cluster ``lake``
-    and ``out`` must be the same directories to every executor.
-    Raises LakeEmpty, InvalidThreshold, SparkMissing, JavaMissing, SparkFailed.
+    and ``out`` must be the same directories to every executor. A lake in an object store is read where
+    it is by a cluster, and copied into ``out`` on this machine (``spark.mirror``).
+    Raises LakeEmpty, LakeUnreachable, InvalidThreshold, SparkMissing, JavaMissing, SparkFailed.
     """
     check_thresholds(thresholds)
-    place_of(master)
+    place = place_of(master)
     out = out.absolute()  # the JVM is given file URIs, and those have no relative form
+    if isinstance(lake, ObjectPath) and place is Place.LOCAL:
+        lake = mirror(lake, out, lambda done, of: progress(f"fetch file {done + 1} of {of}", 0, len(STEPS)))
     files = event_files(lake)
     out.mkdir(parents=True, exist_ok=True)
     setup = setup_for(files, out, cache=cache, master=master, settings=settings)
@@ -224,13 +234,14 @@ def spark_errors(log: Path) -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JError) as error:
-        raise SparkFailed(f"the report job failed: {first_line(error)}", hint=f"see {log}") from error
+        hint = _NO_JARS if "S3AFileSystem not found" in str(error) else f"see {log}"
+        raise SparkFailed(f"the report job failed: {first_line(error)}", hint=hint) from error
 
 
 def main(arguments: list[str] | None = None) -> int:
     """``python -m spark.job LAKE OUT [OPTIONS]``: for schedulers that have no ``gateway`` command."""
     parser = argparse.ArgumentParser(prog="python -m spark.job", description=__doc__)
-    parser.add_argument("lake", type=Path)
+    parser.add_argument("lake", type=lake_path)
     parser.add_argument("out", type=Path)
     parser.add_argument("--as-of", help="RFC 3339; now unless given")
     parser.add_argument("--slo", type=Path, help="objectives, as OpenSLO v1 YAML")

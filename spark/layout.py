@@ -18,7 +18,7 @@ Version 1 since 2026-11.
 
 import re
 from collections.abc import Iterable
-from pathlib import PurePath
+from typing import Protocol
 
 from outbox.ids import Epoch, NodeId, Seq
 from spark.schema import SCHEMA_VERSION
@@ -43,7 +43,16 @@ def stream_dir(node: NodeId, epoch: Epoch) -> str:
     return f"sourceNodeId={node}/epoch={epoch}"
 
 
-def stream_of(directory: PurePath) -> tuple[NodeId, Epoch] | None:
+class Placed(Protocol):
+    """A path, of whatever kind."""
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Its names."""
+        ...
+
+
+def stream_of(directory: Placed) -> tuple[NodeId, Epoch] | None:
     """Whose directory it is; None when the name is not one of ours."""
     match = _STREAM.fullmatch("/".join(directory.parts[-2:]))
     return (NodeId(match[1]), Epoch(match[2])) if match else None

@@ -1,7 +1,6 @@
 """Reads a lake into Spark: exactly the files that count, with the schema given."""
 
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -17,10 +16,12 @@ from spark.layout import (
     STREAMS_GLOB,
     covering,
     proof_seq,
+    span_of,
     stream_dir,
     stream_of,
 )
 from spark.limits import CONDITIONS_MAX
+from spark.objects import LakePath, matching, size_of, spark_name
 from spark.schema import nothing, spark_schema
 from spark.spans import Span, overlaps
 
@@ -34,7 +35,7 @@ class Copies(msgspec.Struct, frozen=True):
     node: NodeId
     epoch: Epoch
     places: tuple[Span, ...]
-    paths: tuple[Path, ...]
+    paths: tuple[LakePath, ...]
 
 
 class Forgotten(msgspec.Struct, frozen=True):
@@ -53,7 +54,7 @@ class Forgotten(msgspec.Struct, frozen=True):
 class EventFiles(msgspec.Struct, frozen=True):
     """The files of a lake that a job reads."""
 
-    paths: tuple[Path, ...]
+    paths: tuple[LakePath, ...]
     bytes: int
     nodes: tuple[NodeId, ...]
     """Whose outboxes they are."""
@@ -62,17 +63,17 @@ class EventFiles(msgspec.Struct, frozen=True):
     proofs: tuple[Proof, ...] = ()
 
 
-def event_files(lake: Path) -> EventFiles:
-    """List them, leaving out what other files cover. Raises LakeEmpty."""
-    streams = sorted((lake / EVENTS).glob(STREAMS_GLOB))
-    held = {directory: _spans(directory) for directory in streams}
-    paths = tuple(directory / span.file_name for directory, spans in held.items() for span in spans)
+def event_files(lake: LakePath) -> EventFiles:
+    """List them, leaving out what other files cover. Raises LakeEmpty, LakeUnreachable."""
+    streams = matching(lake / EVENTS, STREAMS_GLOB)
+    held = {directory: _held(directory) for directory in streams}
+    paths = tuple(path for found in held.values() for path in found.values())
     if not paths:
         raise LakeEmpty(f"{lake} holds no events", hint=f"fill it first: gateway collect --lake {lake}")
     proofs = tuple(_proofs(lake))
     return EventFiles(
         paths,
-        sum(path.stat().st_size for path in paths),
+        sum(map(size_of, paths)),
         tuple(sorted({stream[0] for directory in streams if (stream := stream_of(directory))})),
         tuple(_copies(lake, held, proofs)),
         tuple(_forgotten(lake)),
@@ -80,38 +81,41 @@ def event_files(lake: Path) -> EventFiles:
     )
 
 
-def _spans(directory: Path) -> list[Span]:
-    return covering(path.name for path in directory.glob("seq-*.parquet"))
+def _held(directory: LakePath) -> dict[Span, LakePath]:
+    """The files of a directory that count, in order; each as its listing told it, with its size."""
+    found = {span_of(path.name): path for path in directory.glob("seq-*.parquet")}
+    return {span: found[span] for span in covering(path.name for path in found.values())}
 
 
-def _forgotten(lake: Path) -> Iterator[Forgotten]:
-    for directory in sorted((lake / FORGOTTEN).glob(STREAMS_GLOB)):
+def _forgotten(lake: LakePath) -> Iterator[Forgotten]:
+    for directory in matching(lake / FORGOTTEN, STREAMS_GLOB):
         stream = stream_of(directory)
         places = covering(path.name for path in directory.glob("seq-*.json"))
         if stream is not None and places:
             yield Forgotten(*stream, tuple(places))
 
 
-def _proofs(lake: Path) -> Iterator[Proof]:
-    for path in sorted((lake / FORKS).glob(f"{STREAMS_GLOB}/{PROOFS_GLOB}")):
+def _proofs(lake: LakePath) -> Iterator[Proof]:
+    for path in matching(lake / FORKS, f"{STREAMS_GLOB}/{PROOFS_GLOB}"):
         stream, seq = stream_of(path.parent), proof_seq(path.name)
         if stream is not None and seq is not None:
             yield Proof(*stream, seq)
 
 
-def _copies(lake: Path, held: dict[Path, list[Span]], proofs: Iterable[Proof]) -> Iterator[Copies]:
+def _copies(
+    lake: LakePath, held: Mapping[LakePath, Mapping[Span, LakePath]], proofs: Iterable[Proof]
+) -> Iterator[Copies]:
     """Where files overlap, and where a proof says that there is another history of what is here."""
     for directory, spans in held.items():
         stream = stream_of(directory)
         assert stream is not None, "the glob found it by its name"
-        forks = lake / FORKS / stream_dir(*stream)
-        others = _spans(forks)
+        others = _held(lake / FORKS / stream_dir(*stream))
         proven = [Span(proof.seq, proof.seq) for proof in proofs if (proof.node, proof.epoch) == stream]
         places = [*overlaps([*spans, *others]), *proven]
         paths = [
-            place / span.file_name
-            for place, found in ((directory, spans), (forks, others))
-            for span in found
+            path
+            for found in (spans, others)
+            for span, path in found.items()
             if any(span.first <= twice.last and twice.first <= span.last for twice in places)
         ]
         if paths:
@@ -135,8 +139,8 @@ def read_copies(spark: "SparkSession", files: EventFiles) -> "DataFrame":
     return _read(spark, paths).where(" or ".join(_within(copies) for copies in files.copies))
 
 
-def _read(spark: "SparkSession", paths: Iterable[Path]) -> "DataFrame":
-    return spark.read.schema(spark_schema()).parquet(*(str(path) for path in paths))
+def _read(spark: "SparkSession", paths: Iterable[LakePath]) -> "DataFrame":
+    return spark.read.schema(spark_schema()).parquet(*map(spark_name, paths))
 
 
 def _within(copies: Copies) -> str:

@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[1]
 LOCK = ROOT / "requirements.lock"
 BUILD_LOCK = ROOT / "requirements-build.lock"
 BENCH_LOCK = ROOT / "requirements-bench.lock"
+OBJECTS_LOCK = ROOT / "requirements-objects.lock"
 CONNECT_LOCK = ROOT / "requirements-connect.lock"
 NPM_LOCK = ROOT / "tests" / "interop" / "package-lock.json"
 CONFIG = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -31,14 +32,14 @@ def asked_for() -> list[tuple[Requirement, Path]]:
     extras = dict(project["optional-dependencies"])
     connect = extras.pop("connect")
     groups = dict(CONFIG["dependency-groups"])
-    bench = groups.pop("bench")
+    bench, objects = groups.pop("bench"), groups.pop("objects")
     texts = [
         *project["dependencies"],
         *chain(*extras.values()),
         *chain(*groups.values()),
         *CONFIG["build-system"]["requires"],
     ]
-    locked = ((texts, LOCK), (bench, BENCH_LOCK), (connect, CONNECT_LOCK))
+    locked = ((texts, LOCK), (bench, BENCH_LOCK), (objects, OBJECTS_LOCK), (connect, CONNECT_LOCK))
     return [(Requirement(text), lock) for asked, lock in locked for text in asked]
 
 
@@ -51,7 +52,9 @@ def test_every_requirement_is_locked_to_a_release_that_satisfies_it(
     assert requirement.specifier.contains(version), "run: make lock"
 
 
-@pytest.mark.parametrize("lock", [LOCK, BUILD_LOCK, BENCH_LOCK, CONNECT_LOCK], ids=lambda lock: lock.name)
+@pytest.mark.parametrize(
+    "lock", [LOCK, BUILD_LOCK, BENCH_LOCK, OBJECTS_LOCK, CONNECT_LOCK], ids=lambda lock: lock.name
+)
 def test_every_locked_package_has_hashes(lock: Path) -> None:
     named = re.findall(r"^[A-Za-z0-9].*$", lock.read_text(), re.MULTILINE)
     assert len(named) == len(_PIN.findall(lock.read_text()))

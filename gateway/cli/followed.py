@@ -14,8 +14,10 @@ from gateway.cli.output import moment, note
 from gateway.clock import Clock
 from gateway.home import Home
 from outbox.plaintext import one_line
+from spark.errors import InvalidLake
 from spark.following import Told, follow
 from spark.objectives import Objective
+from spark.objects import LakePath, ObjectPath
 from spark.sla import Threshold
 from spark.summary import IncidentLine
 
@@ -28,7 +30,7 @@ class _Line(msgspec.Struct):
 
 
 def follow_lake(
-    lake: Path,
+    lake: LakePath,
     out: Path,
     *,
     home: Home | None,
@@ -43,8 +45,12 @@ def follow_lake(
 ) -> None:
     """Follow until interrupted; with a ``home`` the mesh is told as well.
 
-    Raises as ``spark.following.follow`` does.
+    Raises InvalidLake, and as ``spark.following.follow`` does.
     """
+    if isinstance(lake, ObjectPath):
+        raise InvalidLake(
+            "an object store is not followed", hint="follow a lake on a disk, or report every hour"
+        )
     clock = Clock()
     note(f"following {lake}; end with Ctrl-C")
     follow(

@@ -10,11 +10,12 @@ import click
 
 from gateway.cli.collected import show_place, tell, tell_forks
 from gateway.cli.homes import ask, current_home, home_of, node_key
-from gateway.cli.options import as_json, as_json_lines
+from gateway.cli.options import as_json, as_json_lines, at_lake
 from gateway.cli.output import emit_json, note, table
 from outbox.errors import NotFound, StorageFailed
 from outbox.ids import node_id
 from spark.errors import LakeDamaged
+from spark.objects import LakePath
 
 if TYPE_CHECKING:
     from auth.keys import PublicKey
@@ -22,12 +23,6 @@ if TYPE_CHECKING:
     from gateway.lake.collector import Collected
     from outbox.ids import NodeId
 
-_LAKE = click.option(
-    "--lake",
-    type=click.Path(path_type=Path, file_okay=False),
-    required=True,
-    help="Directory of events.",
-)
 _HOMES = click.option(
     "--home",
     "homes",
@@ -49,7 +44,7 @@ def _count(text: str) -> int:
 
 
 @click.command()
-@_LAKE
+@at_lake
 @_HOMES
 @click.option(
     "--from",
@@ -77,7 +72,7 @@ def _count(text: str) -> int:
 def collect(
     context: click.Context,
     *,
-    lake: Path,
+    lake: LakePath,
     homes: tuple[Path, ...],
     nodes: tuple[str, ...],
     all_nodes: bool,
@@ -132,7 +127,7 @@ def _rounds(*, follow: bool) -> Iterator[int]:
 
 def _collect_home(
     home: "Home",
-    lake: Path,
+    lake: LakePath,
     keys: dict["NodeId", "PublicKey"],
     done: int,
     *,
@@ -158,7 +153,7 @@ def _keys(context: click.Context) -> dict["NodeId", "PublicKey"]:
     return {row.node: PublicKey.from_text(row.key) for row in ask(context, lambda gateway: gateway.nodes())}
 
 
-def _exported(context: click.Context, path: Path, lake: Path) -> dict["NodeId", "Collected"]:
+def _exported(context: click.Context, path: Path, lake: LakePath) -> dict["NodeId", "Collected"]:
     """An exported outbox, checked with its node's key: of this home, or as its running gateway knows it."""
     from gateway.clock import Clock
     from gateway.lake.exported import FileSource
@@ -174,7 +169,7 @@ def _exported(context: click.Context, path: Path, lake: Path) -> dict["NodeId", 
     return {node: collect_file(source, key, Lake(lake), Clock().wall_ms(), show_place)}
 
 
-def _own(home: "Home", lake: Path) -> dict["NodeId", "Collected"]:
+def _own(home: "Home", lake: LakePath) -> dict["NodeId", "Collected"]:
     from gateway.clock import Clock
     from gateway.lake.homes import collect_home
     from gateway.lake.lake import Lake
@@ -185,7 +180,7 @@ def _own(home: "Home", lake: Path) -> dict["NodeId", "Collected"]:
     return {node: collected}
 
 
-def _copies(home: "Home", keys: dict["NodeId", "PublicKey"], lake: Path) -> dict["NodeId", "Collected"]:
+def _copies(home: "Home", keys: dict["NodeId", "PublicKey"], lake: LakePath) -> dict["NodeId", "Collected"]:
     from gateway.clock import Clock
     from gateway.lake.homes import collect_copies
     from gateway.lake.lake import Lake
@@ -193,7 +188,7 @@ def _copies(home: "Home", keys: dict["NodeId", "PublicKey"], lake: Path) -> dict
     return collect_copies(home, keys, Lake(lake), Clock().wall_ms(), progress=show_place)
 
 
-def _keep_proofs(home: "Home", lake: Path) -> None:
+def _keep_proofs(home: "Home", lake: LakePath) -> None:
     """What its state room proves of forks. One that cannot be read costs no outbox."""
     from gateway.clock import Clock
     from gateway.lake.lake import Lake
@@ -213,9 +208,9 @@ def lake() -> None:
 
 
 @lake.command()
-@_LAKE
+@at_lake
 @as_json
-def compact(*, lake: Path, as_json: bool) -> None:
+def compact(*, lake: LakePath, as_json: bool) -> None:
     """Write one file in place of many small ones. Reports may read meanwhile; repeat it after a crash."""
     from gateway.clock import Clock
     from gateway.fleet.progress import make_progress
@@ -237,11 +232,11 @@ def compact(*, lake: Path, as_json: bool) -> None:
 
 
 @lake.command()
-@_LAKE
+@at_lake
 @_HOMES
 @as_json
 @click.pass_context
-def verify(context: click.Context, *, lake: Path, homes: tuple[Path, ...], as_json: bool) -> None:
+def verify(context: click.Context, *, lake: LakePath, homes: tuple[Path, ...], as_json: bool) -> None:
     """Read every file again: checksums, names, order, holes; signatures of the nodes whose homes are here."""
     from gateway.lake.homes import node_of
     from gateway.lake.lake import Lake
@@ -266,7 +261,12 @@ def verify(context: click.Context, *, lake: Path, homes: tuple[Path, ...], as_js
 
 
 @lake.command()
-@_LAKE
+@click.option(
+    "--lake",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    help="An empty directory, or one that does not exist.",
+)
 @click.option(
     "--events", type=_count, default="100k", show_default=True, help="About so many: 5000, 20k, 1M."
 )

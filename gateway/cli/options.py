@@ -3,11 +3,13 @@
 import re
 from collections.abc import Callable
 from datetime import datetime
+from pathlib import Path
 from typing import TypeVar
 
 import click
 
 from gateway.cli.homes import AGENT_VARIABLE
+from spark.objects import LakePath, lake_path
 
 _Command = TypeVar("_Command", bound=Callable[..., object])
 
@@ -32,6 +34,30 @@ def moment(text: str) -> int:
     if found is None or found.tzinfo is None:
         raise click.BadParameter(f"{text[:40]!r} is no time with a zone, like 2026-11-27T12:00:00Z")
     return int(found.timestamp() * 1000)
+
+
+class _Lake(click.ParamType[LakePath]):
+    name = "directory"
+
+    def convert(
+        self, value: str | LakePath, param: click.Parameter | None, ctx: click.Context | None
+    ) -> LakePath:
+        place = lake_path(value) if isinstance(value, str) else value
+        if isinstance(place, Path) and place.is_file():
+            self.fail(f"{value} is a file.", param, ctx)
+        return place
+
+
+def at_lake(command: _Command) -> _Command:
+    """``--lake DIR``: where collected events are."""
+    option = click.option(
+        "--lake",
+        type=_Lake(),
+        metavar="DIR",
+        required=True,
+        help="Directory of events, also one of an object store: s3://bucket/prefix.",
+    )
+    return option(command)
 
 
 def as_agent(command: _Command) -> _Command:

@@ -7,21 +7,18 @@ from typing import TYPE_CHECKING
 import click
 
 from gateway.cli.homes import current_home
-from gateway.cli.options import as_json, duration, moment
+from gateway.cli.options import as_json, at_lake, duration, moment
 from gateway.cli.output import emit_json, note
+from spark.objects import LakePath
 
 if TYPE_CHECKING:
     from spark.objectives import Objective
     from spark.sla import Threshold
     from spark.summary import IncidentLine, Summary
 
-_LAKE = click.option(
-    "--lake", type=click.Path(path_type=Path, file_okay=False), required=True, help="Directory of events."
-)
-
 
 @click.command()
-@_LAKE
+@at_lake
 @click.option(
     "--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Where to write it."
 )
@@ -84,7 +81,7 @@ _LAKE = click.option(
 def report(
     context: click.Context,
     *,
-    lake: Path,
+    lake: LakePath,
     out: Path,
     as_of: int | None,
     accept_sla: int | None,

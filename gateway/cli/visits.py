@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Collection
-from pathlib import Path
 
 from gateway.cli.collected import show_place, tell, tell_forks
 from gateway.cli.output import note
@@ -14,10 +13,11 @@ from gateway.lake.lake import Lake
 from outbox.errors import PeerError
 from outbox.ids import NodeId
 from spark.limits import VISIT_EVERY_S
+from spark.objects import LakePath
 
 
 def collect_over_links(
-    home: Home, lake: Path, only: Collection[NodeId], *, follow: bool, as_json: bool
+    home: Home, lake: LakePath, only: Collection[NodeId], *, follow: bool, as_json: bool
 ) -> None:
     """One round, or with ``follow`` rounds until interrupted, over links that are kept.
 
@@ -26,7 +26,9 @@ def collect_over_links(
     asyncio.run(_collect(home, lake, only, follow=follow, as_json=as_json))
 
 
-async def _collect(home: Home, lake: Path, only: Collection[NodeId], *, follow: bool, as_json: bool) -> None:
+async def _collect(
+    home: Home, lake: LakePath, only: Collection[NodeId], *, follow: bool, as_json: bool
+) -> None:
     async with Rounds.opened(home, Lake(lake), Clock()) as rounds:
         told = _tell(await rounds.collect(only, show_place), frozenset(), quiet=False, as_json=as_json)
         while follow:

@@ -1,12 +1,13 @@
 """A file of the lake: rows of consecutive entries of one outbox, and the signed checkpoint that they end in.
 
-It is written beside its place, synced, renamed, and its directory synced. Beside such files lie notes: what a
-node has signed that is no entry.
+It is written beside its place, synced, renamed, and its directory synced; an object store puts it in place
+as a whole. Beside such files lie notes: what a node has signed that is no entry.
 """
 
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 import pyarrow as pa
@@ -20,6 +21,7 @@ from outbox.ids import NodeId, Seq
 from outbox.replacing import replace_file, sync_directory
 from spark.errors import LakeDamaged
 from spark.layout import proof_seq, stream_of
+from spark.objects import LakePath, ObjectPath, parquet_of
 from spark.schema import COLUMNS, EventRow, arrow_schema
 from spark.spans import Span
 
@@ -36,14 +38,19 @@ def table_of(checkpoint: Checkpoint, rows: Sequence[EventRow]) -> pa.Table:
     return table.replace_schema_metadata({_CHECKPOINT: msgspec.json.encode(checkpoint)})
 
 
-def write_table(path: Path, table: pa.Table) -> None:
-    """Put a file in place; on disk when this returns. Raises OSError."""
+def write_table(path: LakePath, table: pa.Table) -> None:
+    """Put a file in place; on disk when this returns. Raises OSError, LakeUnreachable."""
+    if isinstance(path, ObjectPath):
+        content = pa.BufferOutputStream()
+        _write_parquet(table, content)
+        path.put(content.getvalue())
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
     for left_over in path.parent.glob(".*.tmp"):
         left_over.unlink()
     temporary = path.with_name(f".{path.name}.tmp")
     with temporary.open("wb") as file:
-        pq.write_table(table, file, compression="zstd", write_page_checksum=True)
+        _write_parquet(table, file)
         file.flush()
         os.fsync(file.fileno())
     crashpoint(CrashPoint.COLLECT_AFTER_TMP)
@@ -52,8 +59,15 @@ def write_table(path: Path, table: pa.Table) -> None:
     _sync_directories(path.parent)
 
 
-def write_note(path: Path, said: Checkpoint | ForkProof) -> None:
-    """Put a note in place; on disk when this returns. Raises OSError."""
+def _write_parquet(table: pa.Table, file: BinaryIO | pa.NativeFile) -> None:
+    pq.write_table(table, file, compression="zstd", write_page_checksum=True)
+
+
+def write_note(path: LakePath, said: Checkpoint | ForkProof) -> None:
+    """Put a note in place; on disk when this returns. Raises OSError, LakeUnreachable."""
+    if isinstance(path, ObjectPath):
+        path.put(msgspec.json.encode(said))
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
     replace_file(path, msgspec.json.encode(said))
     _sync_directories(path.parent)
@@ -65,29 +79,29 @@ def _sync_directories(directory: Path) -> None:
         sync_directory(place)
 
 
-def checkpoint_of(path: Path) -> Checkpoint:
+def checkpoint_of(path: LakePath) -> Checkpoint:
     """What a file ends in. Raises LakeDamaged."""
     try:
-        metadata = pq.read_schema(path).metadata or {}
+        metadata = pq.read_schema(parquet_of(path)).metadata or {}
         return msgspec.json.decode(metadata[_CHECKPOINT], type=Checkpoint)
     except (pa.ArrowException, OSError, KeyError, msgspec.MsgspecError) as error:
         raise LakeDamaged(f"{path} cannot be read: {_first_line(error)}", hint=RESTORE) from None
 
 
-def digests_of(path: Path) -> dict[Seq, int]:
+def digests_of(path: LakePath) -> dict[Seq, int]:
     """The digests of a file's entries. Raises LakeDamaged."""
     try:
-        table = pq.read_table(path, partitioning=None, columns=["seq", "digest"])
+        table = pq.read_table(parquet_of(path), partitioning=None, columns=["seq", "digest"])
     except (pa.ArrowException, OSError) as error:
         raise LakeDamaged(f"{path} cannot be read: {_first_line(error)}", hint=RESTORE) from None
     return dict(zip(*(table[name].to_pylist() for name in ("seq", "digest")), strict=True))
 
 
-def problem_of(path: Path, span: Span, key_of: Callable[[NodeId], Verify | None]) -> str | None:
+def problem_of(path: LakePath, span: Span, key_of: Callable[[NodeId], Verify | None]) -> str | None:
     """What is wrong with a file; None when nothing is. Without a key the signature is not looked at."""
     try:
         checkpoint = checkpoint_of(path)
-        table = pq.read_table(path, partitioning=None, page_checksum_verification=True)
+        table = pq.read_table(parquet_of(path), partitioning=None, page_checksum_verification=True)
     except (LakeDamaged, pa.ArrowException, OSError) as error:
         return _first_line(error)
     if not _REQUIRED <= set(table.schema.names) <= set(arrow_schema().names):
@@ -110,7 +124,7 @@ def _bad_signature(checkpoint: Checkpoint, verify: Verify | None) -> str | None:
     return None
 
 
-def proof_problem(path: Path, key_of: Callable[[NodeId], Verify | None]) -> str | None:
+def proof_problem(path: LakePath, key_of: Callable[[NodeId], Verify | None]) -> str | None:
     """What is wrong with a proof that a node has signed two histories; None when nothing is."""
     try:
         proof = msgspec.json.decode(path.read_bytes(), type=ForkProof)

@@ -1,7 +1,8 @@
 """The lake: collected outboxes as Parquet files whose names say how far collecting came.
 
 A file is written beside its place, synced, renamed and its directory synced. Nothing else is committed
-anywhere, so a crash at any step repeats a page and changes nothing. Each file carries the signed checkpoint
+anywhere, so a crash at any step repeats a page and changes nothing. In an object store a file is there as a
+whole or not at all (``spark.objects``). Each file carries the signed checkpoint
 that it ends in: the next page must follow on from it, and anybody with the node's key can check it again.
 """
 
@@ -9,7 +10,7 @@ import fcntl
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import msgspec
 import pyarrow as pa
@@ -45,6 +46,7 @@ from spark.layout import (
     stream_of,
 )
 from spark.limits import COMPACT_ROWS_MAX
+from spark.objects import LakePath, matching, parquet_of
 from spark.schema import EventRow, arrow_schema
 from spark.spans import Span, without
 
@@ -84,12 +86,15 @@ class Compacted(msgspec.Struct, frozen=True):
 class Lake:
     """One directory of collected events. One writer at a time (``lock``), any number of readers."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: LakePath) -> None:
         self.root = root
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Hold the lake for writing. Raises LakeBusy, StorageFailed."""
+        """Hold the lake for writing; in an object store nothing is held. Raises LakeBusy, StorageFailed."""
+        if not isinstance(self.root, Path):
+            yield
+            return
         with disk_errors():
             self.root.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(self.root / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -112,8 +117,8 @@ class Lake:
 
     def ends(self, mesh: MeshId, node: NodeId) -> list[Head]:
         """How far each epoch of this outbox is collected, oldest first. Raises LakeDamaged."""
-        directories = (self.root / EVENTS / stream_dir(node, Epoch("*"))).parent.glob("epoch=*")
-        found = [(directory, spans) for directory in sorted(directories) if (spans := _spans(directory))]
+        directories = matching((self.root / EVENTS / stream_dir(node, Epoch("*"))).parent, "epoch=*")
+        found = [(directory, spans) for directory in directories if (spans := _spans(directory))]
         return [_end_of(directory, spans[-1], mesh) for directory, spans in found]
 
     def has_other(self, stream: Identity) -> bool:
@@ -122,7 +127,7 @@ class Lake:
 
     def commit(
         self, stream: Identity, checkpoint: Checkpoint, rows: Sequence[EventRow], bad: Sequence[Quarantined]
-    ) -> Path:
+    ) -> LakePath:
         """Add the rows of consecutive entries that end in this checkpoint. Raises StorageFailed.
 
         The quarantine goes first: once the rows are there nobody reads these entries again.
@@ -186,39 +191,43 @@ class Lake:
 
     def streams(self) -> list[tuple[NodeId, Epoch]]:
         """The epochs of outboxes that there are files of."""
-        found = (stream_of(directory) for directory in sorted((self.root / EVENTS).glob(STREAMS_GLOB)))
+        found = (stream_of(directory) for directory in matching(self.root / EVENTS, STREAMS_GLOB))
         return [stream for stream in found if stream is not None]
 
     def verify(self, key_of: Callable[[NodeId], Verify | None]) -> Verified:
         """Read every file again: checksums, names, order, holes, and signatures where a key is known."""
         files, rows = 0, 0
         faults: list[Fault] = []
-        for directory in sorted((self.root / EVENTS).glob(STREAMS_GLOB)):
+        for directory in matching(self.root / EVENTS, STREAMS_GLOB):
             due, forgotten = Seq(1), self._forgotten(directory)
             for span in _spans(directory):
                 path = directory / span.file_name
                 problem = problem_of(path, span, key_of) or _gap(span, due, forgotten)
                 if problem:
-                    faults.append(Fault(str(path.relative_to(self.root)), problem))
+                    faults.append(Fault(_within(path, self.root), problem))
                 files, rows, due = files + 1, rows + span.last - span.first + 1, Seq(span.last + 1)
-        proofs = sorted((self.root / FORKS).glob(f"{STREAMS_GLOB}/{PROOFS_GLOB}"))
+        proofs = matching(self.root / FORKS, f"{STREAMS_GLOB}/{PROOFS_GLOB}")
         found = ((path, proof_problem(path, key_of)) for path in proofs)
-        faults += [Fault(str(path.relative_to(self.root)), problem) for path, problem in found if problem]
+        faults += [Fault(_within(path, self.root), problem) for path, problem in found if problem]
         return Verified(files, rows, tuple(faults))
 
-    def _forgotten(self, directory: Path) -> list[Span]:
-        notes = self.root / FORGOTTEN / Path(*directory.parts[-2:])
+    def _forgotten(self, directory: LakePath) -> list[Span]:
+        notes = self.root / FORGOTTEN / PurePath(*directory.parts[-2:])
         return covering(path.name for path in notes.glob("seq-*.json"))
 
-    def _proof(self, proof: ForkProof) -> Path:
+    def _proof(self, proof: ForkProof) -> LakePath:
         known = proof.known
         return self.root / FORKS / stream_dir(known.node, known.epoch) / proof_name(known.seq)
 
-    def _stream(self, table: str, stream: Identity) -> Path:
+    def _stream(self, table: str, stream: Identity) -> LakePath:
         return self.root / table / stream_dir(stream.node, stream.epoch)
 
 
-def _end_of(directory: Path, last: Span, mesh: MeshId) -> Head:
+def _within(path: LakePath, root: LakePath) -> str:
+    return "/".join(path.parts[len(root.parts) :])
+
+
+def _end_of(directory: LakePath, last: Span, mesh: MeshId) -> Head:
     path = directory / last.file_name
     checkpoint = checkpoint_of(path)
     here = (mesh, stream_of(directory), last.last)
@@ -227,7 +236,7 @@ def _end_of(directory: Path, last: Span, mesh: MeshId) -> Head:
     return checkpoint.head
 
 
-def _spans(directory: Path) -> list[Span]:
+def _spans(directory: LakePath) -> list[Span]:
     return covering(path.name for path in directory.glob("seq-*.parquet"))
 
 
@@ -248,7 +257,7 @@ def _whole(run: list[Span]) -> Span:
     return Span(run[0].first, run[-1].last)
 
 
-def _join(parts: list[Path], path: Path) -> None:
+def _join(parts: list[LakePath], path: LakePath) -> None:
     """One file with the rows of all, each entry once, that ends in the checkpoint of the last."""
     tables, due = [], 0
     for part in parts:
@@ -257,14 +266,14 @@ def _join(parts: list[Path], path: Path) -> None:
         problem = problem_of(part, span, lambda _: None)
         if problem:
             raise LakeDamaged(f"{part}: {problem}", hint=RESTORE)
-        table = pq.read_table(part, partitioning=None)
+        table = pq.read_table(parquet_of(part), partitioning=None)
         tables.append(table.slice(max(0, due - span.first)).select(table.schema.names))
         due = span.last + 1
     rows = pa.concat_tables(tables, promote_options="default").select(arrow_schema().names)
-    write_table(path, rows.replace_schema_metadata(pq.read_schema(parts[-1]).metadata))
+    write_table(path, rows.replace_schema_metadata(pq.read_schema(parquet_of(parts[-1])).metadata))
 
 
-def _remove_covered(directory: Path) -> int:
+def _remove_covered(directory: LakePath) -> int:
     kept = {span.file_name for span in _spans(directory)}
     covered = [
         path for path in directory.glob("seq-*.parquet") if span_of(path.name) and path.name not in kept
