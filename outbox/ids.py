@@ -30,6 +30,11 @@ _EVENT = re.compile(r"evt_[0-9a-f]{32}", re.ASCII)
 _EPOCH = re.compile(r"[0-9]{6}-[0-9a-f]{12}", re.ASCII)
 _NOT_NAME = re.compile(r"[^a-z0-9._-]+", re.ASCII)
 
+_48_BITS = (1 << 48) - 1
+_VERSION = "7"
+_VARIANT = {f"{digit:x}": f"{digit & 3 | 8:x}" for digit in range(16)}
+"""The digit of which two bits are random and two say that it is a UUID of the RFC."""
+
 
 def _name(text: str, what: str) -> str:
     if not _NAME.fullmatch(text):
@@ -78,9 +83,8 @@ def event_id_from_bytes(raw: bytes) -> EventId:
 
 def make_event_id(wall_ms: int, entropy: bytes) -> EventId:
     """A UUIDv7 from a wall clock in milliseconds and 10 random bytes (RFC 9562 section 5.7)."""
-    rand_a = (entropy[0] << 8 | entropy[1]) & 0x0FFF | 0x7000
-    rand_b = int.from_bytes(entropy[2:10]) & ((1 << 62) - 1) | (1 << 63)
-    return EventId(f"evt_{wall_ms & ((1 << 48) - 1):012x}{rand_a:04x}{rand_b:016x}")
+    random = entropy.hex()
+    return EventId(f"evt_{wall_ms & _48_BITS:012x}{_VERSION}{random[1:4]}{_VARIANT[random[4]]}{random[5:20]}")
 
 
 def event_id_ms(event: EventId) -> int:

@@ -17,7 +17,7 @@ import msgspec
 from gateway.courier.errors import Conflict, StreamFull, UnknownLease
 from gateway.courier.item import HandOver, Item
 from gateway.courier.leases import Holder, Lease, Leases, holder
-from gateway.courier.limits import CourierLimits
+from gateway.courier.limits import PRIORITIES, CourierLimits
 from gateway.courier.stats import Counters, StreamStats
 from gateway.courier.subscriptions import Ring
 from gateway.courier.waiting import WaitingLine
@@ -34,12 +34,12 @@ class Stream:
         self.counters = Counters()
         self.kept_back: set[str] = set()
         """Items in a hand that are not dealt again when they come back."""
-        self._limits = limits
+        self._room = [limits.room_for(priority) for priority in range(PRIORITIES)]
         self._held: OrderedDict[str, tuple[int, Item]] = OrderedDict()
 
     def has_room(self, priority: int) -> bool:
         """Whether one more item of this priority fits; the last share is kept for urgent ones."""
-        return len(self._held) < self._limits.room_for(priority)
+        return len(self._held) < self._room[priority]
 
     def check_room(self, priority: int) -> None:
         """Raises StreamFull."""

@@ -25,12 +25,14 @@ class Timers:
         self._turn += 1
         self._due[key] = (at_ms, self._turn)
         heappush(self._heap, (at_ms, self._turn, key))
-        self._shrink()
+        if len(self._heap) > STALE_MIN + 2 * len(self._due):
+            self._rebuild()
 
     def cancel(self, key: Key) -> None:
         """Forget a deadline; none is fine."""
-        if self._due.pop(key, None) is not None:
-            self._shrink()
+        gone = self._due.pop(key, None)
+        if gone is not None and len(self._heap) > STALE_MIN + 2 * len(self._due):
+            self._rebuild()
 
     def at_ms(self, key: Key) -> int | None:
         """When a key is due."""
@@ -56,8 +58,7 @@ class Timers:
     def _is_live(self, entry: tuple[int, int, Key]) -> bool:
         return self._due.get(entry[2]) == entry[:2]
 
-    def _shrink(self) -> None:
-        """Rebuild when most entries are stale, so that leases that never run out leave nothing behind."""
-        if len(self._heap) > STALE_MIN + 2 * len(self._due):
-            self._heap = [(at_ms, turn, key) for key, (at_ms, turn) in self._due.items()]
-            heapify(self._heap)
+    def _rebuild(self) -> None:
+        """Most entries are stale: leases that never run out leave nothing behind."""
+        self._heap = [(at_ms, turn, key) for key, (at_ms, turn) in self._due.items()]
+        heapify(self._heap)

@@ -13,6 +13,8 @@ from outbox.readership import names
 from outbox.records import Received, Share, TurnState
 from outbox.timestamps import rfc3339
 
+_PROCESSED = frozenset(kind for kind, rule in RULES.items() if rule.processed)
+
 
 def accept(tick: Tick, row: Received) -> None:
     """Emit ``ack:accepted``: in the same transaction as the row it speaks of."""
@@ -31,6 +33,17 @@ def process(tick: Tick, row: Received) -> None:
         deliveries=row.delivery_count,
     )
     _emit(tick, row.source, ack)
+
+
+def end(tick: Tick, row: Received) -> None:
+    """A turn has ended: say so where somebody waits for it and all turns of the event have."""
+    if row.share is Share.LATE or row.kind not in _PROCESSED:
+        return
+    told = row
+    if row.share is not Share.SOLE:
+        told = combined(tick.store.turns_of(row.source, row.event_id))
+    if told.state is TurnState.DONE:
+        process(tick, told)
 
 
 def combined(rows: Sequence[Received]) -> Received:
@@ -91,7 +104,7 @@ def repeat(tick: Tick, row: Received) -> None:
 def _say_anew(tick: Tick, row: Received) -> None:
     """The ACKs were forgotten with the outbox below its floor, but the row was not."""
     accept(tick, row)
-    if row.state is TurnState.DONE and RULES[Kind(row.kind)].processed:
+    if row.state is TurnState.DONE and row.kind in _PROCESSED:
         process(tick, row)
 
 
@@ -113,7 +126,7 @@ def _emit(tick: Tick, to: NodeId, ack: Ack) -> None:
         kind=Kind.ACK,
         source_node_id=tick.identity.node,
         corr_id=ack.ref,
-        created_at=tick.stamp(),
+        created_at=tick.stamp,
         payload=encode_payload(ack),
     )
     tick.said.add((to, ack.ref))

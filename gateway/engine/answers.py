@@ -26,7 +26,7 @@ def settle(tick: Tick, turns: Turns, request: Settle) -> Settled:
             raise UnknownLease(inbox_stream(row.to_agent), row.event_id)
         return Settled(request.req, row.event_id, duplicate=True)
     _check_lease(turns, row, request.lease_id)
-    turns.finish(tick, row, request.outcome, request.error)
+    turns.finish(tick, row, request.lease_id, request.outcome, request.error)
     return Settled(request.req, row.event_id, duplicate=False)
 
 
@@ -40,7 +40,7 @@ def reply(tick: Tick, turns: Turns, request: Reply, owner_epoch: int) -> Sent:
         _check_lease(turns, row, request.lease_id)
     sent = sender.reply(tick, request, decode_event(row.body), owner_epoch)
     if row.state is not TurnState.DONE:
-        turns.finish(tick, row, Outcome.OK, None)
+        turns.finish(tick, row, request.lease_id, Outcome.OK, None)
     return sent
 
 

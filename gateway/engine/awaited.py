@@ -1,6 +1,6 @@
 """Turns that are accepted and wait for a blob, by the blob."""
 
-from gateway.engine.parked import Place
+from gateway.engine.turnkey import Place
 from outbox.blobref import BlobId, blob_of
 from outbox.records import Received
 from outbox.store import Store

@@ -17,24 +17,8 @@ from outbox.records import Delivery, DeliveryState, TurnState
 SUPERSEDED = "superseded"
 
 
-def is_second(tick: Tick, source: NodeId, event: Event) -> bool:
-    """Whether it is a reply to an agent that has, or is about to get, the answer of another node."""
-    row = _asked(tick, source, event)
-    if row is None:
-        return False
-    others = tick.store.obligations(row.event_id)
-    return any(_is_given(tick, other) for other in others if other.node != source)
-
-
-def note(tick: Tick, source: NodeId, event: Event) -> None:
-    """An event was accepted. A reply is the answer of its node, unless that has given one before."""
-    row = _asked(tick, source, event)
-    if row is not None and not _is_given(tick, row):
-        tick.store.put_delivery(replace(row, reply=event.event_id))
-
-
-def _asked(tick: Tick, source: NodeId, event: Event) -> Delivery | None:
-    """The row of the node that answers, where another one may answer too."""
+def asked(tick: Tick, source: NodeId, event: Event) -> Delivery | None:
+    """The row of the node that answers, where another one may answer too; None of what is no reply."""
     if event.kind != Kind.REPLY:
         return None
     assert event.corr_id is not None, "the envelope asks for it"
@@ -45,6 +29,18 @@ def _asked(tick: Tick, source: NodeId, event: Event) -> Delivery | None:
         return None
     alone = row.attempt == 1 and row.state is not DeliveryState.SUPERSEDED
     return None if alone else row
+
+
+def is_second(tick: Tick, row: Delivery) -> bool:
+    """Whether the agent that asked has, or is about to get, the answer of another node than the row's."""
+    others = tick.store.obligations(row.event_id)
+    return any(_is_given(tick, other) for other in others if other.node != row.node)
+
+
+def note(tick: Tick, row: Delivery, reply: Event) -> None:
+    """A reply was accepted: it is the answer of its node, unless that has given one before."""
+    if not _is_given(tick, row):
+        tick.store.put_delivery(replace(row, reply=reply.event_id))
 
 
 def _is_given(tick: Tick, row: Delivery) -> bool:

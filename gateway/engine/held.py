@@ -24,15 +24,16 @@ class Held:
         self._sender_of[turn] = sender
         self._by_sender.setdefault(sender, {})[turn] = None
 
-    def drop(self, turn: str) -> None:
-        """It waits no longer; one that does not wait is fine."""
+    def drop(self, turn: str) -> bool:
+        """It waits no longer; whether it did."""
         sender = self._sender_of.pop(turn, None)
         if sender is None:
-            return
+            return False
         waiting = self._by_sender[sender]
         del waiting[turn]
         if not waiting:
             del self._by_sender[sender]
+        return True
 
     def turns(self) -> list[str]:
         """All that wait, those of one sender together."""

@@ -63,6 +63,6 @@ def notice(tick: Tick, kind: Kind, payload: msgspec.Raw, about: EventId) -> Even
         kind=kind,
         source_node_id=tick.identity.node,
         corr_id=about,
-        created_at=tick.stamp(),
+        created_at=tick.stamp,
         payload=payload,
     )

@@ -9,12 +9,10 @@ from collections.abc import Iterable
 
 from gateway.courier.timers import Timers
 from gateway.engine.limits import BEHIND_MS_MAX
+from gateway.engine.turnkey import Place
 from outbox.ids import NodeId
 
 _SOURCE = "source"
-
-Place = tuple[str, str]
-"""Stream and item of the courier."""
 
 
 class Parked:

@@ -33,7 +33,7 @@ def signal(tick: Tick, payload: msgspec.Raw) -> Event:
         event_id=tick.entropy.event_id(tick.now.wall_ms),
         kind=Kind.SIGNAL,
         source_node_id=tick.identity.node,
-        created_at=tick.stamp(),
+        created_at=tick.stamp,
         payload=payload,
     )
 

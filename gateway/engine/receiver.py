@@ -15,7 +15,7 @@ from gateway.engine.residents import Residents
 from gateway.engine.tick import Arrived, Place, Tick
 from gateway.engine.turns import Turns
 from gateway.routing import Standing, standing
-from outbox.chain import Entry, Stub
+from outbox.chain import Stub
 from outbox.delivery import INBOX_FULL
 from outbox.envelope import (
     Ack,
@@ -29,7 +29,7 @@ from outbox.envelope import (
     decode_payload,
 )
 from outbox.errors import CallerError, InvalidEvent
-from outbox.ids import AgentId, Epoch, EventId, NodeId, event_id
+from outbox.ids import AgentId, EventId, NodeId, event_id
 from outbox.kinds import RULES, Kind, Outcome, known_kind
 from outbox.limits import EXPIRES_IN_MS_DEFAULT
 from outbox.readership import names
@@ -43,17 +43,17 @@ _DELIVERABLE = frozenset(kind for kind, rule in RULES.items() if rule.accepted)
 
 def take_entry(tick: Tick, residents: Residents, turns: Turns, place: Place) -> None:
     """Act on one entry of another outbox, if it names this node; keep what is no event."""
-    source, epoch, entry = place
+    source, entry = place.source, place.entry
     try:
         header = decode_header(entry.header)
         event = decode_event(entry.body)
     except CallerError as error:
-        _quarantine(tick, source, epoch, entry, str(error))
+        _quarantine(tick, place, str(error))
         return
     if not agrees(header, event, entry.body) or event.source_node_id != source:
-        _quarantine(tick, source, epoch, entry, "header, body and stream disagree")
+        _quarantine(tick, place, "header, body and stream disagree")
     elif names(header, tick.identity.node):
-        arrive(tick, residents, turns, Arrived(source, epoch, entry, event))
+        arrive(tick, residents, turns, Arrived(source, place.epoch, entry, event))
     else:
         _went_elsewhere(tick, turns, source, header)
 
@@ -151,7 +151,8 @@ def _take(tick: Tick, residents: Residents, turns: Turns, arrived: Arrived, *, h
         refusal = "not_owner" if event.to_agent_id is not None else "no_recipient"
         acks.refuse(tick, arrived.source, event.event_id, refusal)
         return
-    if not held and firstreply.is_second(tick, arrived.source, event):
+    asked = firstreply.asked(tick, arrived.source, event)
+    if asked is not None and not held and firstreply.is_second(tick, asked):
         _set_aside(tick, turns, arrived, here)
         return
     if not any(turns.has_room(agent, event.priority, held=held) for agent in here):
@@ -163,9 +164,10 @@ def _take(tick: Tick, residents: Residents, turns: Turns, arrived: Arrived, *, h
     for row in rows:
         tick.store.put_received(row)
     acks.accept(tick, rows[0])
-    firstreply.note(tick, arrived.source, event)
+    if asked is not None:
+        firstreply.note(tick, asked, event)
     for row in rows:
-        if turns.has_room(row.to_agent, event.priority, held=held):
+        if len(rows) == 1 or turns.has_room(row.to_agent, event.priority, held=held):
             turns.take(tick, row, event)
         else:
             turns.refuse(tick, row.to_agent, event.event_id)
@@ -272,10 +274,11 @@ def _incident(tick: Tick, arrived: Arrived, signal: Signal) -> None:
 
 
 def _quarantine_arrived(tick: Tick, arrived: Arrived, reason: str) -> None:
-    _quarantine(tick, arrived.source, arrived.epoch, arrived.entry, reason)
+    _quarantine(tick, Place(arrived.source, arrived.epoch, arrived.entry), reason)
 
 
-def _quarantine(tick: Tick, source: NodeId, epoch: Epoch, entry: Entry, reason: str) -> None:
+def _quarantine(tick: Tick, place: Place, reason: str) -> None:
+    source, epoch, entry = place.source, place.epoch, place.entry
     row = Quarantined(
         source=source, epoch=epoch, seq=entry.seq, reason=reason, header=entry.header, body=entry.body
     )

@@ -45,7 +45,7 @@ def redrive(tick: Tick, residents: Residents, request: Redrive) -> Sent:
     event = replace(
         first,
         event_id=event_id,
-        created_at=tick.stamp(),
+        created_at=tick.stamp,
         expires_at=rfc3339(tick.now.wall_ms + (request.expires_in_ms or tick.policy.expires_in_ms)),
         idempotency_key=None,
         redrive_of=request.event_id,

@@ -158,7 +158,7 @@ def _say(tick: Tick, floor: Checkpoint) -> None:
         event_id=tick.entropy.event_id(tick.now.wall_ms),
         kind=Kind.SIGNAL,
         source_node_id=tick.identity.node,
-        created_at=tick.stamp(),
+        created_at=tick.stamp,
         payload=encode_payload(signal),
     )
     tick.emit(event, EVERYONE)

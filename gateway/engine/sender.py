@@ -72,7 +72,7 @@ def send(tick: Tick, turns: Turns, request: Send, owner_epoch: int) -> Sent:
         to_agent_id=route.agent if route else None,
         to_agents=several.agents if several else (),
         thread_id=request.thread_id or (cause.thread_id if cause else None) or event_id,
-        created_at=tick.stamp(),
+        created_at=tick.stamp,
         expires_at=rfc3339(tick.now.wall_ms + lifetime_ms),
         priority=request.priority,
         type=request.type,
@@ -112,7 +112,7 @@ def reply(tick: Tick, request: Reply, question: Event, owner_epoch: int) -> Sent
         to_agent_id=question.source_agent_id,
         corr_id=question.event_id,
         thread_id=question.thread_id or question.event_id,
-        created_at=tick.stamp(),
+        created_at=tick.stamp,
         expires_at=rfc3339(tick.now.wall_ms + tick.policy.expires_in_ms),
         priority=question.priority,
         type=request.type,
@@ -203,7 +203,7 @@ def _again(tick: Tick, req: int, known: Remembered) -> Sent:
 
 def sent_of(req: int, rows: Sequence[Delivery], *, duplicate: bool) -> Sent:
     """The answer about an event with these obligations."""
-    row = standing(rows)
+    row = rows[0] if len(rows) == 1 else standing(rows)
     assert row is not None
     nodes = tuple(row.node for row in rows if row.node is not None) if len(rows) > 1 else ()
     return Sent(req, row.event_id, row.thread_id, row.to_agent, row.node, duplicate=duplicate, nodes=nodes)

@@ -45,7 +45,7 @@ def tell_incident(tick: Tick, request: TellIncident, owner_epoch: int) -> Told:
         kind=Kind.SIGNAL,
         source_node_id=tick.identity.node,
         source_agent_id=request.agent,
-        created_at=tick.stamp(),
+        created_at=tick.stamp,
         idempotency_key=key,
         trace=Trace(source_owner_epoch=owner_epoch),
         payload=encode_payload(signal),

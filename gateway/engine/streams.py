@@ -65,7 +65,9 @@ def judge(start: Head, page: Excerpt, reader: NodeId, *, complete: bool = False)
     if page.checkpoint.seq <= start.seq:
         verdict = Verdict.BROKEN if page.checkpoint.seq == start.seq else Verdict.READ_BEFORE
         return Judgement(verdict, start, why=f"another {page.checkpoint.seq} was read before")
-    new = tuple(entry for entry in page.entries if entry.seq > start.seq)
+    new = page.entries
+    if new and new[0].seq <= start.seq:  # it begins before the reader's place
+        new = tuple(entry for entry in new if entry.seq > start.seq)
     rest = Excerpt(page.epoch, new, page.checkpoint)
     try:
         reached = follow(start, rest)

@@ -3,7 +3,9 @@
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Protocol
+
+import msgspec
 
 from gateway.engine.absences import Absences
 from gateway.engine.effects import Appended, Effect, IncidentChanged
@@ -45,7 +47,7 @@ class Entropy(Protocol):
         ...
 
 
-class Place(NamedTuple):
+class Place(msgspec.Struct, frozen=True, gc=False):
     """Where an entry stands."""
 
     source: NodeId
@@ -53,7 +55,7 @@ class Place(NamedTuple):
     entry: Entry
 
 
-class Arrived(NamedTuple):
+class Arrived(msgspec.Struct, frozen=True, gc=False):
     """An event that stands in an outbox, on its way to whoever must act on it here."""
 
     source: NodeId
@@ -89,9 +91,12 @@ class Tick:
     repeated: set[tuple[NodeId, EventId]] = field(default_factory=set)
     """Events, by their source, whose ACKs this tick has said again."""
     head: Head = field(init=False)
+    stamp: str = field(init=False)
+    """The wall clock as the envelope writes it."""
 
     def __post_init__(self) -> None:
         self.head = self.store.head()
+        self.stamp = rfc3339(self.now.wall_ms)
 
     def route(
         self, agent: AgentId, *, prefer: NodeId | None = None, avoid: frozenset[NodeId] = frozenset()
@@ -105,10 +110,6 @@ class Tick:
         if node == self.identity.node or self.machine_ms is None:
             return self.now.wall_ms
         return self.machine_ms + self.peers.clock_offset_ms(node)
-
-    def stamp(self) -> str:
-        """This tick's wall clock as the envelope writes it."""
-        return rfc3339(self.now.wall_ms)
 
     def next_seq(self) -> Seq:
         """Where the next emitted event will stand."""

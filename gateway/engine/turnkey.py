@@ -4,8 +4,17 @@ same, and one event may be for several agents.
 Agents see event ids and leases; the courier, the timers and what is held go by this.
 """
 
+from gateway.routing import inbox_stream
 from outbox.ids import AgentId, EventId, NodeId
 from outbox.records import Received
+
+Place = tuple[str, str]
+"""Where the courier has a turn: its stream and the item there."""
+
+
+def place_of(row: Received) -> Place:
+    """The inbox of a row's agent and the key of its turn."""
+    return inbox_stream(row.to_agent), turn_key(row)
 
 
 def turn_key(row: Received) -> str:

@@ -12,20 +12,20 @@ from gateway.courier.timers import Timers
 from gateway.engine import acks
 from gateway.engine.awaited import WRONG_SIZE, says_wrong_size
 from gateway.engine.effects import Handed, Subscribed
-from gateway.engine.firstreply import SUPERSEDED, is_second
+from gateway.engine.firstreply import SUPERSEDED, asked, is_second
 from gateway.engine.fullness import Fullness
 from gateway.engine.held import Held
 from gateway.engine.inputs import Now, Subscribe
 from gateway.engine.latecomers import AGENT_REMOVED, missed
 from gateway.engine.limits import HANDS_MAX, PRIORITY_NORMAL
 from gateway.engine.tick import Tick
-from gateway.engine.turnkey import parse_turn_key, turn_key
+from gateway.engine.turnkey import parse_turn_key, place_of, turn_key
 from gateway.engine.withheld import Withheld
 from gateway.routing import Standing, inbox_stream, standing
 from outbox.blobref import BlobId
 from outbox.envelope import Event, decode_event
 from outbox.ids import AgentId, EventId, NodeId
-from outbox.kinds import RULES, Kind, Outcome
+from outbox.kinds import Outcome
 from outbox.records import Blob, Received, Share, TurnState
 from outbox.store import Store
 
@@ -147,8 +147,9 @@ class Turns:
             event = decode_event(row.body)
             assert event.source_agent_id is not None
             epoch = event.trace.source_owner_epoch
+            answers = asked(tick, row.source, event)
             match standing(tick.view, event.source_agent_id, row.source, epoch):
-                case Standing.OWNER if is_second(tick, row.source, event):
+                case Standing.OWNER if answers is not None and is_second(tick, answers):
                     self._end(tick, row, Outcome.REFUSED, SUPERSEDED)
                 case Standing.OWNER:
                     self._let_go(tick, row)
@@ -228,13 +229,14 @@ class Turns:
 
     def live_lease(self, row: Received) -> str | None:
         """The lease under which somebody holds the turn now."""
-        return self._courier.lease_of(inbox_stream(row.to_agent), turn_key(row))
+        return self._courier.lease_of(*place_of(row))
 
-    def finish(self, tick: Tick, row: Received, outcome: Outcome, error: str | None) -> None:
-        """End the turn of a row whose lease was checked; the terminal ACK goes out with it."""
-        live = self.live_lease(row)
-        if live is not None:
-            self._courier.ack(inbox_stream(row.to_agent), turn_key(row), live, None)
+    def finish(
+        self, tick: Tick, row: Received, lease_id: str | None, outcome: Outcome, error: str | None
+    ) -> None:
+        """End the turn of a row whose lease was checked (None: nobody has one); its ACK goes out with it."""
+        if lease_id is not None:
+            self._courier.ack(*place_of(row), lease_id, None)
         if row.engaged_at_ms is None:
             row = replace(row, engaged_at_ms=tick.now.wall_ms, delivery_count=1)
         self._end(tick, row, outcome, acks.cut(error))
@@ -327,20 +329,15 @@ class Turns:
                 self._end(tick, row, Outcome.FAILED, "expired")
 
     def _end(self, tick: Tick, row: Received, outcome: Outcome, error: str | None) -> None:
-        key, stream = turn_key(row), inbox_stream(row.to_agent)
-        self._held.drop(key)
-        self.withheld.drop(row)
+        stream, key = place = place_of(row)
+        if self._held.drop(key):
+            self._deadlines.cancel((_HOLD_ENDS, key))
+        self._deadlines.cancel((_EXPIRES, key))
+        self.withheld.drop(place)
         self._courier.discard(stream, key)
-        for what in (_EXPIRES, _HOLD_ENDS):
-            self._deadlines.cancel((what, key))
         now_ms = tick.now.wall_ms
         done = replace(row, state=TurnState.DONE, outcome=outcome, error=error, done_at_ms=now_ms)
         tick.store.put_received(done)
         if row.to_agent in self._fullness and self._courier.has_room(stream, PRIORITY_NORMAL):
             self._fullness.eased(tick, row.to_agent)
-        if RULES[Kind(row.kind)].processed and row.share is not Share.LATE:
-            told = done
-            if row.share is not Share.SOLE:
-                told = acks.combined(tick.store.turns_of(row.source, row.event_id))
-            if told.state is TurnState.DONE:
-                acks.process(tick, told)
+        acks.end(tick, done)

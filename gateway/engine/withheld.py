@@ -14,8 +14,7 @@ from gateway.engine.bloblife import BlobsMissing
 from gateway.engine.inputs import Now
 from gateway.engine.parked import Parked
 from gateway.engine.tick import Tick
-from gateway.engine.turnkey import turn_key
-from gateway.routing import inbox_stream
+from gateway.engine.turnkey import Place, place_of
 from outbox.blobref import BlobId
 from outbox.ids import Epoch, NodeId
 from outbox.records import Received, TurnState
@@ -84,9 +83,8 @@ class Withheld:
         if not tick.peers.is_behind(source):
             self.go_on(source, tick.now)
 
-    def drop(self, row: Received) -> None:
-        """It waits no longer; one that does not wait is fine."""
-        place = (inbox_stream(row.to_agent), turn_key(row))
+    def drop(self, place: Place) -> None:
+        """A turn waits no longer; one that does not wait is fine."""
         self._parked.drop(place)
         self._awaited.drop(place)
 
@@ -96,7 +94,7 @@ class Withheld:
 
     def blob_here(self, row: Received, now: Now) -> None:
         """The blob of a turn has come: it is dealt unless it waits for something else."""
-        place = (inbox_stream(row.to_agent), turn_key(row))
+        place = place_of(row)
         self._awaited.drop(place)
         if place not in self._parked:
             self._courier.let_go(*place, now.mono_ms)
@@ -112,11 +110,11 @@ class Withheld:
 
     def _await(self, row: Received) -> None:
         assert row.blob is not None
-        key, stream = turn_key(row), inbox_stream(row.to_agent)
-        self._courier.withhold(stream, key)
-        self._awaited.add(row.blob, (stream, key))
+        place = place_of(row)
+        self._courier.withhold(*place)
+        self._awaited.add(row.blob, place)
 
     def _park(self, row: Received, now: Now) -> None:
-        key, stream = turn_key(row), inbox_stream(row.to_agent)
-        if self._courier.withhold(stream, key):
-            self._parked.add(row.source, (stream, key), now.mono_ms)
+        place = place_of(row)
+        if self._courier.withhold(*place):
+            self._parked.add(row.source, place, now.mono_ms)

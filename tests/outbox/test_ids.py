@@ -67,6 +67,13 @@ def test_made_event_ids_are_uuid_version_7(wall_ms: int, entropy: bytes) -> None
     assert int.from_bytes(parsed.bytes[:6]) == wall_ms
 
 
+@given(st.binary(min_size=10, max_size=10))
+def test_all_random_bits_of_an_event_id_come_from_its_entropy(entropy: bytes) -> None:
+    fixed = 0xF000_C000_0000_0000_0000
+    tail = int.from_bytes(event_id_bytes(make_event_id(0, entropy))[6:])
+    assert tail & ~fixed == int.from_bytes(entropy) & ~fixed
+
+
 @given(
     st.integers(0, (1 << 48) - 2), st.binary(min_size=10, max_size=10), st.binary(min_size=10, max_size=10)
 )

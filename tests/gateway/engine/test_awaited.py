@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.engine.awaited import Awaited, is_missing
-from gateway.engine.parked import Place
+from gateway.engine.turnkey import Place
 from outbox.blobref import BlobId
 from outbox.ids import Epoch, MeshId, NodeId
 from outbox.memory import MemoryStore
