@@ -127,6 +127,7 @@ def flow(lines: Sequence[LatencyLine]) -> str:
         out_at[source] += size
         in_at[target] += size
     return (
+        '<div class="scale"><span>from</span><span>to</span></div>'
         f'<div class="flow">{_names(left)}<svg viewBox="0 0 100 100" preserveAspectRatio="none" role="img"'
         f' aria-label="Messages between nodes">{"".join(ribbons)}</svg>{_names(right)}</div>'
     )

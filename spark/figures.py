@@ -17,6 +17,7 @@ from spark.gaps import Bucket as Held
 from spark.limits import (
     AGENTS_MAX,
     BUCKETS_MAX,
+    CAPABILITIES_MAX,
     FLOWS_MAX,
     INCIDENTS_JSON_MAX,
     ROUTES_MAX,
@@ -219,7 +220,14 @@ def _buckets(lifecycle: "DataFrame") -> tuple[int, tuple[Bucket, ...]]:
     )
 
 
-_SHOWN = {"kind": 10, "all": 1, "nodes": FLOWS_MAX, "agent": AGENTS_MAX, "route": ROUTES_MAX}
+_SHOWN = {
+    "kind": 10,
+    "all": 1,
+    "nodes": FLOWS_MAX,
+    "agent": AGENTS_MAX,
+    "route": ROUTES_MAX,
+    "capability": CAPABILITIES_MAX + 1,  # one line is of what asks for none
+}
 """Dimensions in the order of the report, and how many lines of each: the busiest, or the slowest."""
 
 _BUSIEST = "'kind', 'all', 'nodes'"

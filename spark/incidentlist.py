@@ -5,10 +5,32 @@ from collections import defaultdict
 from spark.charts import strip
 from spark.limits import DETAIL_MAX, NAME_MAX, SAMPLES_MAX
 from spark.markup import NOTHING, cell, clock, duration, moment, number, short, table, text
+from spark.rules import IncidentClass
 from spark.summary import ClassCount, IncidentLine, Summary
 
 _TONES = {"critical": "bad", "major": "wait", "minor": "accent"}
 _NONE = "None: every promise was kept."
+
+MEANINGS: dict[str, str] = {
+    IncidentClass.NEVER_ACCEPTED: "on nobody's disk in time: is the other node up, was it collected?",
+    IncidentClass.DEAD_LETTER: "given up by its sender",
+    IncidentClass.SEQ_GAP: "entries of an outbox are missing in the lake",
+    IncidentClass.FORK: "a node has signed two histories: was a backup put back, does a copy run?",
+    IncidentClass.TURN_FAILED: "the agent, or its handler, failed",
+    IncidentClass.ACCEPTED_NOT_PROCESSED: "on disk there, not done in time: is its agent connected?",
+    IncidentClass.ANSWERED_AFTER_DEAD_LETTER: "done there, given up here",
+    IncidentClass.ETA_BREACH: "a task is not done when its agent said",
+    IncidentClass.PROGRESS_BREACH: "a task's agent says nothing for too long",
+    IncidentClass.TASK_FAILED: "a task's agent gave it up",
+    IncidentClass.CONTRACT_MISMATCH: "a result is not what its capability promises",
+    IncidentClass.ROUTING_MISS_REPEATED: "sent again and again to nodes that do not have the agent",
+    IncidentClass.DUPLICATE_ENGAGEMENT: "agents of two nodes were handed the same message",
+    IncidentClass.LOOP: "answers to answers, up to the bound",
+    IncidentClass.LATE_ACK: "on the other disk, later than promised",
+    IncidentClass.CLOCK_SKEW: "answers are older than their questions: clocks differ",
+    IncidentClass.UNKNOWN_KIND: "of a later version, not judged",
+}
+"""A class in a few words: the page is read by who does not know them by heart."""
 
 
 def classes(summary: Summary) -> str:
@@ -33,8 +55,9 @@ def classes(summary: Summary) -> str:
 def _class(line: ClassCount, opened: list[int], starts: list[int], width_ms: int) -> str:
     drawn = strip(opened, starts, width_ms, _TONES.get(line.severity, "wait"))
     still_open = f'<b class="bad-ink">{number(line.open)}</b>' if line.open else "0"
+    meaning = f' <span class="sub">{MEANINGS.get(line.name, "")}</span>'
     return (
-        f'<tr><td class="name">{_tag(line.name, line.severity)}</td><td class="plot">{drawn}</td>'
+        f'<tr><td class="name">{_tag(line.name, line.severity)}{meaning}</td><td class="plot">{drawn}</td>'
         f"{cell('all', number(line.incidents))}{cell('open', still_open)}</tr>"
     )
 
@@ -54,14 +77,15 @@ def samples(summary: Summary) -> str:
 
 def _incident(line: IncidentLine) -> str:
     is_closed = line.closed_at_ms is not None
-    until = f" · closed {moment(line.closed_at_ms)}" if is_closed else ""
+    since = "open since" if not is_closed else "open from"
+    until = f" to {moment(line.closed_at_ms)}" if is_closed else ""
     detail = f" · {short(line.detail, DETAIL_MAX)}" if line.detail else ""
     attempts = line.attempts or 0
     tries = f" · {number(attempts)} attempts" if attempts > 1 else ""
     return (
         f"<li><p>{_tag(line.name, 'closed' if is_closed else line.severity)}"
         f" {_party(line.from_agent, line.from_node)} → {_party(line.to_agent, line.to_node)}{detail}</p>"
-        f'<p class="sub">sent {moment(line.created_at_ms)} · since {moment(line.opened_at_ms)}'
+        f'<p class="sub">sent {moment(line.created_at_ms)} · {since} {moment(line.opened_at_ms)}'
         f"{until}{tries}</p><code>{_where(line)}</code></li>"
     )
 

@@ -19,7 +19,7 @@ def stages(summary: Summary) -> str:
 
 
 def slowest(lines: tuple[LatencyLine, ...], dimension: str) -> str:
-    """Routes or agents, the slowest first."""
+    """Routes, agents or capabilities, the slowest first."""
     rows = []
     for line in lines:
         name = short(line.source or NOTHING, NAME_MAX)
@@ -27,9 +27,12 @@ def slowest(lines: tuple[LatencyLine, ...], dimension: str) -> str:
             name += f" → {short(line.target or NOTHING, NAME_MAX)}"
         measured = line.process_ms or line.accept_ms
         if measured:
-            what = "processed" if line.process_ms else "accepted"
-            rows.append(_row(f'{name} <span class="sub">{what}, {number(line.events)}</span>', measured))
-    return _table(dimension, rows)
+            what = "" if line.process_ms else ", accepted"
+            rows.append(
+                _row(f'{name} <span class="sub">{number(line.events)} messages{what}</span>', measured)
+            )
+    note = '<p class="sub">From creation until processed; until accepted where that is said.</p>'
+    return _table(dimension, rows) + (note if rows else "")
 
 
 def _row(name: str, measured: Percentiles) -> str:

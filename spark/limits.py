@@ -90,6 +90,9 @@ ROUTES_MAX = 10
 AGENTS_MAX = 10
 """Agents in the latency chart, likewise."""
 
+CAPABILITIES_MAX = 10
+"""Capabilities likewise."""
+
 FLOWS_MAX = 24
 """Ribbons between nodes; more cannot be told apart."""
 

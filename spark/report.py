@@ -37,6 +37,7 @@ def render(summary: Summary) -> str:
             _section("Slowest routes", slowest(summary.of("route"), "route")),
             _section("Slowest agents", slowest(summary.of("agent"), "agent")),
             "</div>",
+            _capabilities(summary),
             _section("Worst threads", timelines(summary.threads, summary.as_of_ms)),
             _section("Incidents", samples(summary)),
         )
@@ -53,6 +54,12 @@ def render(summary: Summary) -> str:
 def _section(title: str, body: str) -> str:
     name = title.lower().replace(" ", "-")
     return f'<section aria-labelledby="{name}"><h2 id="{name}">{title}</h2>{body}</section>'
+
+
+def _capabilities(summary: Summary) -> str:
+    """Nothing where nobody asks for one."""
+    asked = tuple(line for line in summary.of("capability") if line.source)
+    return _section("Slowest capabilities", slowest(asked, "capability")) if asked else ""
 
 
 def _head(summary: Summary) -> str:

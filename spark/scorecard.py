@@ -10,6 +10,11 @@ _NBSP = "\u00a0"
 BURNS_FAST = 14.4
 """At this rate two days use up four weeks; the usual threshold to wake somebody."""
 
+_NOTE = (
+    '<p class="sub">The budget is what may be missed. Burn is how fast it goes:'
+    f" 1{_TIMES} uses it up exactly at the end of the window.</p>"
+)
+
 _IN_TIME = {
     Measure.ACCEPTED: "accepted within {}",
     Measure.PROCESSED: "processed within {} of acceptance",
@@ -37,7 +42,8 @@ def scorecard(standings: tuple[Standing, ...]) -> str:
         "burn 1 h",
         "6 h",
     )
-    return table(columns, [_row(standing) for standing in ordered], "No objectives.")
+    shown = table(columns, [_row(standing) for standing in ordered], "No objectives.")
+    return f"{shown}{_NOTE}" if ordered else shown
 
 
 def _urgency(standing: Standing) -> tuple[bool, bool, float]:

@@ -151,7 +151,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     states: tuple[StateCount, ...]
     classes: tuple[ClassCount, ...]
     latency: tuple[LatencyLine, ...]
-    """The dimensions ``all``, ``kind`` and ``nodes`` whole, of ``agent`` and ``route`` the slowest."""
+    """The dimensions ``all``, ``kind`` and ``nodes`` whole, of ``agent``, ``route`` and
+    ``capability`` the slowest."""
     buckets: tuple[Bucket, ...]
     bucket_ms: int
     incident_counts: tuple[IncidentCount, ...] = ()

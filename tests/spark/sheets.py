@@ -132,6 +132,8 @@ def _latency(chance: Random, agents, nodes, messages: int):
         yield line("nodes", source, target, chance.randint(1, messages // 8), 20)
     for agent in (agents * 3)[: AGENTS_MAX if messages > 1000 else len(agents)]:
         yield line("agent", agent, "", chance.randint(1, messages), 60)
+    for capability in ("forecast/3", HOSTILE[0] if agents is HOSTILE else "review/1", ""):
+        yield line("capability", capability, "", chance.randint(1, messages), 400)
     routes = [(source, target) for source in agents for target in agents if source != target]
     for source, target in routes[:ROUTES_MAX]:
         yield line("route", source, target, chance.randint(1, messages), 90)

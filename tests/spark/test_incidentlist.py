@@ -1,7 +1,8 @@
 import re
 
-from spark.incidentlist import classes, samples
+from spark.incidentlist import MEANINGS, classes, samples
 from spark.limits import SAMPLES_MAX
+from spark.rules import IncidentClass
 from spark.summary import Bucket, ClassCount, IncidentCount
 from tests.spark.test_report import summary
 
@@ -26,7 +27,12 @@ def test_a_class_has_its_numbers_and_a_column_where_its_incidents_opened():
     assert re.findall(r'<rect class="bad" x="([\d.]+)"', page) == ["1.08", "3.08"]
     assert "Dead letter" in page
     assert " 1 200 2 " in plain(page)
-    assert plain(page).endswith("Late ack 1 0")
+    assert plain(page).endswith("Late ack on the other disk, later than promised 1 0")
+
+
+def test_each_class_says_what_it_means_and_no_other():
+    assert set(MEANINGS) == set(IncidentClass)
+    assert all(len(words) < 80 for words in MEANINGS.values())
 
 
 def test_without_incidents_or_times_it_says_so():
@@ -39,5 +45,5 @@ def test_each_sample_has_its_command_and_there_are_not_too_many():
     page = samples(summary(size=SAMPLES_MAX * 2))
     assert page.count("<code>gateway trace boom</code>") == SAMPLES_MAX
     assert "30 of 9" in plain(page)
-    assert "closed 2026-05-28 20:26:41 UTC" in page
+    assert "open from 2026-05-28 20:26:40 UTC to 2026-05-28 20:26:41 UTC" in page
     assert "3 attempts" in page

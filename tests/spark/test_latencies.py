@@ -1,5 +1,7 @@
 import re
 
+from msgspec.structs import replace
+
 from spark.latencies import slowest, stages
 from tests.spark.test_report import line, summary
 
@@ -15,9 +17,9 @@ def test_each_step_of_each_kind_has_its_percentiles():
 
 
 def test_a_route_names_both_ends_and_what_was_measured():
-    assert "planner → coder processed, 10 5 ms" in plain(
-        slowest((line("route", "planner", "coder"),), "route")
-    )
-    assert "\u2013 processed, 10" in plain(slowest((line("agent"),), "agent"))
+    assert "planner → coder 10 messages 5 ms" in plain(slowest((line("route", "planner", "coder"),), "route"))
+    assert "\u2013 10 messages" in plain(slowest((line("agent"),), "agent"))
+    never = replace(line("agent", "a"), process_ms=None)
+    assert "a 10 messages, accepted 5 ms" in plain(slowest((never,), "agent"))
     assert plain(slowest((), "agent")) == "Nothing was measured."
     assert plain(slowest((line("agent", "a", percentiles=None),), "agent")) == "Nothing was measured."

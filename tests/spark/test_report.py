@@ -163,6 +163,14 @@ def test_shows_what_an_operator_needs_at_a_glance():
         assert words in html, words
 
 
+def test_capabilities_are_shown_where_some_are_asked_for():
+    asked = (line("capability", "forecast/3"), line("capability", ""))
+    html = render(summary(latency=asked))
+    assert "Slowest capabilities" in html
+    assert html.count("10 messages") == 1
+    assert "Slowest capabilities" not in render(summary(latency=asked[1:]))
+
+
 def test_an_empty_report_says_so():
     nothing = dict.fromkeys(
         ("states", "classes", "latency", "buckets", "incidents", "streams", "standings", "threads"), ()

@@ -30,6 +30,7 @@ def test_a_fast_burn_stands_out_and_no_data_is_no_verdict():
     assert "no data" in words
     assert "met" not in words.replace("message", "")
     assert plain(scorecard(())) == "No objectives."
+    assert words.endswith("Burn is how fast it goes: 1\u00d7 uses it up exactly at the end of the window.")
 
 
 @pytest.mark.parametrize(
