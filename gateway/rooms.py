@@ -23,7 +23,7 @@ from gateway.limits import CURSORS_EVERY_S, HEARTBEAT_S
 from gateway.unsaid import unsaid
 from outbox.chain import Checkpoint, Head, genesis
 from outbox.forks import ForkProof
-from outbox.ids import NodeId, epoch_ordinal
+from outbox.ids import Epoch, NodeId, epoch_ordinal
 from outbox.records import Identity, LocalAgent
 from stateroom.bodies import (
     AdmissionBody,
@@ -225,7 +225,7 @@ class Rooms:
             await self._cursors_changed.wait()
             self._cursors_changed.clear()
             own = head()
-            cursors: dict[str, tuple[str, int]] = {
+            cursors: dict[str, tuple[Epoch, int]] = {
                 node: (at.epoch, at.seq) for node, at in self._cursors.items()
             }
             body = CursorsBody(cursors=cursors, head=(own.epoch, own.seq))

@@ -13,7 +13,7 @@ import msgspec
 
 from outbox.blobref import BlobRef, check_ref
 from outbox.errors import InvalidEvent, InvalidId, TooLarge
-from outbox.ids import AgentId, Epoch, EventId, NodeId, agent_id, event_id, node_id
+from outbox.ids import AgentId, EventId, NodeId, agent_id, event_id, node_id
 from outbox.kinds import RULES, AckStatus, Outcome, known_kind
 from outbox.limits import (
     BODY_BYTES_MAX,
@@ -24,6 +24,7 @@ from outbox.limits import (
     THREAD_ID_MAX,
     TYPE_MAX,
 )
+from outbox.places import EpochName, Written
 from outbox.timestamps import parse_rfc3339
 
 _Record = TypeVar("_Record")
@@ -44,7 +45,7 @@ class Trace(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_
     """What a reader needs to judge an attempt and to follow it."""
 
     attempt: int = 1
-    first_position: tuple[Epoch, int] | None = None
+    first_position: tuple[EpochName, Written] | None = None
     """Where attempt 1 stands; absent on attempt 1 itself."""
     source_owner_epoch: int = 0
     route_decision: RouteDecision | None = None

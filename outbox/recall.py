@@ -7,8 +7,9 @@ be believed."""
 
 import msgspec
 
-from outbox.ids import Epoch, EventId, Seq
+from outbox.ids import EventId
 from outbox.kinds import Outcome
+from outbox.places import EpochName, Reached
 
 STREAM_EPOCH = "stream_epoch"
 RECALL = "recall"
@@ -19,12 +20,12 @@ class StreamEpoch(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """To everybody, the first event of a new epoch of the emitter's outbox."""
 
     signal: str = STREAM_EPOCH
-    previous: Epoch
+    previous: EpochName
     """The epoch that ended."""
-    last_known: Seq
+    last_known: Reached
     """How far the emitter remembers what it said there: what it said later it has forgotten."""
     reason: str
-    remembered: tuple[tuple[Epoch, Seq], ...] = ()
+    remembered: tuple[tuple[EpochName, Reached], ...] = ()
     """The same of the last epochs, oldest first and ``previous`` the last: a copy may have begun others."""
 
 
@@ -32,9 +33,9 @@ class Recall(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """To one node: which of your events did I end?"""
 
     signal: str = RECALL
-    since: Epoch
+    since: EpochName
     """The emitter's new epoch; the answers name it."""
-    read: tuple[Epoch, Seq] | None
+    read: tuple[EpochName, Reached] | None
     """How far the emitter remembers reading the other's outbox: what stands after it is read again."""
     open: tuple[EventId, ...] = ()
     """Events before that place whose turns are open, or were ended where nobody has seen it."""
@@ -54,7 +55,7 @@ class Recalled(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """The answer: what the asked node has read of the asker's answers to its events."""
 
     signal: str = RECALLED
-    since: Epoch
+    since: EpochName
     ended: tuple[Ended, ...] = ()
     accepted: tuple[EventId, ...] = ()
     """Accepted, and perhaps dealt with: their end was not read."""

@@ -22,6 +22,7 @@ import msgspec
 from outbox.errors import InvalidId
 from outbox.ids import Epoch, NodeId, Seq, agent_id, epoch, node_id
 from outbox.limits import BATCH_ENTRIES_MAX
+from outbox.places import EpochName, Written
 from stateroom.limits import (
     CLOCK_MAX,
     CURSORS_MAX,
@@ -36,7 +37,6 @@ from stateroom.limits import (
 Count = Annotated[int, msgspec.Meta(ge=0, le=CLOCK_MAX)]
 Text = Annotated[str, msgspec.Meta(max_length=TEXT_CHARS_MAX)]
 Name = Annotated[str, msgspec.Meta(pattern=r"\A[a-z0-9][a-z0-9._-]{0,62}\Z")]
-EpochName = Annotated[str, msgspec.Meta(pattern=r"\A([0-9]{6}-[0-9a-f]{12})?\Z")]
 Digest = Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
 Signature = Annotated[bytes, msgspec.Meta(min_length=64, max_length=64)]
 Leaves = Annotated[bytes, msgspec.Meta(max_length=32 * BATCH_ENTRIES_MAX)]
@@ -60,8 +60,8 @@ class _Body(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
 class FloorBody(_Body, frozen=True, kw_only=True):
     """A place in an outbox, with the chain's hash there: a reader can go on from it."""
 
-    epoch: Annotated[str, msgspec.Meta(pattern=r"\A[0-9]{6}-[0-9a-f]{12}\Z")]
-    seq: Annotated[int, msgspec.Meta(ge=1, le=CLOCK_MAX)]
+    epoch: EpochName
+    seq: Written
     hash: Digest
 
 
@@ -70,7 +70,7 @@ class NodeBody(_Body, frozen=True, kw_only=True):
 
     endpoints: Annotated[tuple[Text, ...], msgspec.Meta(max_length=ENDPOINTS_MAX)]
     """Base URLs at which its peer listener answers."""
-    outbox_epoch: EpochName
+    outbox_epoch: Annotated[str, msgspec.Meta(pattern=r"\A([0-9]{6}-[0-9a-f]{12})?\Z")]
     head_seq: Count
     head_hash: Text
     """Hex hash of the entry at ``(outbox_epoch, head_seq)``."""

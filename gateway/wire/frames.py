@@ -13,6 +13,7 @@ from gateway.wire.limits import CREDIT_BYTES_MAX, HAVE_STREAMS_MAX, SAFE_INTEGER
 from outbox.blobref import BlobId
 from outbox.chain import Checkpoint, Excerpt, Head
 from outbox.ids import Epoch, MeshId, NodeId, Seq
+from outbox.places import Written
 
 Natural = Annotated[int, msgspec.Meta(ge=0, le=SAFE_INTEGER_MAX)]
 """A position or a time."""
@@ -110,7 +111,7 @@ class Floor(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="
     node: NodeId
     ask: Ask
     epoch: Epoch
-    seq: Annotated[int, msgspec.Meta(ge=1, le=SAFE_INTEGER_MAX)]
+    seq: Written
     hash: Digest
     signature: Signature
 

@@ -23,16 +23,16 @@ from gateway.wire.frames import (
     Signature,
     Want,
 )
-from gateway.wire.limits import ENTRIES_MAX, PAYLOAD_BYTES_MAX, SAFE_INTEGER_MAX
+from gateway.wire.limits import ENTRIES_MAX, PAYLOAD_BYTES_MAX
 from outbox.chain import Checkpoint, Entry, Excerpt, Stub
 from outbox.errors import BadCheckpoint, BadFrame, BrokenChain, TooLarge
 from outbox.ids import Epoch, MeshId, NodeId, Seq
-from outbox.limits import BODY_BYTES_MAX, HEADER_BYTES_MAX
+from outbox.limits import BODY_BYTES_MAX, HEADER_BYTES_MAX, SEQ_MAX
 
 HeaderSize = Annotated[int, msgspec.Meta(ge=0, le=HEADER_BYTES_MAX)]
 BodySize = Annotated[int, msgspec.Meta(ge=0, le=BODY_BYTES_MAX)]
 Sizes = tuple[tuple[HeaderSize, BodySize | None], ...]
-First = Annotated[int, msgspec.Meta(ge=1, le=SAFE_INTEGER_MAX)]
+First = Annotated[int, msgspec.Meta(ge=1, le=SEQ_MAX - ENTRIES_MAX)]
 
 HASH_BYTES = 32
 """What stands in the payload for a body that did not travel."""

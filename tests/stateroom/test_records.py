@@ -20,6 +20,7 @@ def verify(key: bytes, signature: bytes, message: bytes) -> bool:
 
 
 MESH = thumbprint(b"r" * 32)
+EPOCH = "000001-0123456789ab"
 CLAIMS = {
     "mesh": MESH,
     "map": "presence",
@@ -87,6 +88,9 @@ def test_the_control_of_the_cases_below_parses() -> None:
         ({"body": {}}, "body"),
         ({"body": []}, "body"),
         ({"body": {"atMs": 5, "links": []}}, "not_canonical"),
+        ({"map": "cursors", "body": {"cursors": {"b": ["", 1]}, "head": [EPOCH, 1]}}, "body"),
+        ({"map": "cursors", "body": {"cursors": {"b": ["1", 1]}, "head": [EPOCH, 1]}}, "body"),
+        ({"map": "cursors", "body": {"cursors": {}, "head": ["", 0]}}, "body"),
         ({"body": None}, "tombstone"),
         ({"rootKey": base64url.encode(b"r" * 32)}, "root_key"),
         ({"signer": "root"}, "root_key"),

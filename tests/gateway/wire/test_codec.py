@@ -8,11 +8,18 @@ from hypothesis import strategies as st
 
 from gateway.wire.codec import FRAMES, HISTORY, decode, encode
 from gateway.wire.frames import VERSIONS, Bye, Entries, Frame, Hello, Stock
-from gateway.wire.limits import FRAME_BYTES_MAX, HAVE_STREAMS_MAX, HEADER_BYTES_MAX, SAFE_INTEGER_MAX
+from gateway.wire.limits import (
+    ENTRIES_MAX,
+    FRAME_BYTES_MAX,
+    HAVE_STREAMS_MAX,
+    HEADER_BYTES_MAX,
+    SAFE_INTEGER_MAX,
+)
 from gateway.wire.pages import Header
 from outbox.chain import Checkpoint, Entry, Excerpt, Stub
 from outbox.errors import BadFrame
 from outbox.ids import Epoch, MeshId, NodeId, Seq
+from outbox.limits import SEQ_MAX
 
 GOLDEN = Path(__file__).parent / "golden"
 HASH = "A" * 43 + "="
@@ -43,6 +50,11 @@ def entries(**changes: object) -> dict[str, object]:
 
 def stock(**changes: object) -> dict[str, object]:
     return {"node": "vps", "epoch": EPOCH, "first": 1, "last": 1, "hash": HASH} | changes
+
+
+def floor(**changes: object) -> dict[str, object]:
+    place = {"epoch": EPOCH, "seq": 1, "hash": HASH, "signature": SIGNATURE}
+    return {"t": "floor", "node": "vps", "ask": 1, **place} | changes
 
 
 def golden(version: int) -> dict[str, bytes]:
@@ -115,6 +127,7 @@ def test_the_table_names_every_frame_and_every_field() -> None:
         message({"t": "have", "streams": [stock(new=1)]}),
         message({"t": "have", "streams": [stock()] * (HAVE_STREAMS_MAX + 1)}),
         message({"t": "credit", "bytes": 0}),
+        message(entries(**{"from": SEQ_MAX}), b"abc"),
         message({"t": "credit", "bytes": 2**40}),
         message({"t": "want", "node": "vps", "epoch": None, "after": 1}),
         message({"t": "want", "node": "vps", "epoch": "", "after": 0}),
@@ -123,6 +136,8 @@ def test_the_table_names_every_frame_and_every_field() -> None:
         message({"t": "want", "node": "vps", "epoch": None, "after": 0, "filter": "some"}),
         message({"t": "want", "node": "vps", "epoch": None, "after": 0, "ask": 0}),
         message({"t": "seen", "node": "vps", "epoch": EPOCH + "\n", "seq": 1}),
+        message(floor(seq=SEQ_MAX + 1)),
+        message(floor(seq=0)),
         message({"t": "bye", "code": "x" * 501}),
         message({"t": "blob_want", "sha256": "ab", "offset": 0, "bytes": 1}),
         message({"t": "blob_want", "sha256": SHA.upper(), "offset": 0, "bytes": 1}),
@@ -182,7 +197,7 @@ def test_a_newer_peer_can_still_say_hello_and_bye() -> None:
 
 
 @given(
-    first=st.integers(1, SAFE_INTEGER_MAX - 10),
+    first=st.integers(1, SEQ_MAX - ENTRIES_MAX),
     parts=st.lists(
         st.tuples(st.binary(max_size=40), st.binary(max_size=80), st.booleans()), min_size=1, max_size=8
     ),
