@@ -67,10 +67,6 @@ outbox, and an agent that takes nothing for so long will not take this."""
 ACK_TIMEOUT_MS = 10_000
 """``accepted`` takes milliseconds; ten seconds is a link that stumbled."""
 
-SEQ_MAX = 2**40 - 1
-"""Of one epoch: so much room a position has in a key. At ten thousand entries a second it is three years, and
-a new epoch begins at 1."""
-
 WAL_BYTES = 8 * 1024 * 1024
 """Write-ahead log grown ahead at start: a commit that overwrites in place syncs up to three times faster than
 one that extends the file. Twice the checkpoint interval, so that it does not grow again."""

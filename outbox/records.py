@@ -36,6 +36,16 @@ class Doubt(msgspec.Struct, frozen=True):
     epoch: Epoch
 
 
+class Lapse(msgspec.Struct, frozen=True):
+    """Another node had forgotten part of its outbox: what it accepted there is still to be sent again."""
+
+    node: NodeId
+    epoch: Epoch
+    """The one that began."""
+    remembered: str
+    """How far it remembers those before, oldest first: ``epoch/seq``, with commas."""
+
+
 class DeliveryState(StrEnum):
     """States of the sender's side; the steps between them are in ``outbox.delivery``."""
 

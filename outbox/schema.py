@@ -10,6 +10,7 @@ Each version has its file in ``outbox.migrations``; a released one is never edit
 """
 
 from outbox.ids import Epoch, Seq, epoch_ordinal
+from outbox.limits import SEQ_MAX
 from outbox.migrations import (
     v1_journal,
     v2_ledger_by_source,
@@ -21,11 +22,12 @@ from outbox.migrations import (
     v8_blobs,
     v9_given_reply,
     v10_ledger_floors,
+    v11_lapses,
 )
 
 COMPONENT = "journal"
 
-_SEQ_BITS = 40
+_SEQ_BITS = SEQ_MAX.bit_length()
 
 
 def position(epoch: Epoch, seq: Seq) -> int:
@@ -59,4 +61,5 @@ MIGRATIONS = (
     v8_blobs.STEP,
     v9_given_reply.STEP,
     v10_ledger_floors.STEP,
+    v11_lapses.STEP,
 )

@@ -20,6 +20,7 @@ from outbox.records import (
     Doubt,
     EpochRow,
     Incident,
+    Lapse,
     LedgerFloor,
     LocalAgent,
     Quarantined,
@@ -200,6 +201,7 @@ BLOBS = Table("blobs", Blob, ("sha256",))
 COPIES = Table("copies", Copy, ("source", "epoch"))
 EPOCHS = Table("epochs", EpochRow, ("ordinal",))
 DOUBTS = Table("doubts", Doubt, ("source",))
+LAPSES = Table("lapses", Lapse, ("node", "epoch"))
 REMEMBERED = Table("remembered", Remembered, ("agent", "key"))
 QUARANTINED = Table("quarantined", Quarantined, ("source", "epoch", "seq"))
 INCIDENTS = Table("incidents", Incident, ("kind", "subject"))

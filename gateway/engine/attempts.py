@@ -18,6 +18,7 @@ from outbox.envelope import RouteDecision, decode_event
 from outbox.ids import AgentId, NodeId
 from outbox.records import Delivery, DeliveryState
 from outbox.retry import RetryPolicy
+from stateroom.view import View
 
 NOT_OWNER = "not_owner"
 
@@ -110,6 +111,15 @@ def wake(tick: Tick, agent: AgentId, stood_at: Iterable[NodeId | None]) -> None:
         for row in tick.store.unaccepted(agent, node, DUE_MAX):
             if row.state is DeliveryState.RETRY_PENDING:
                 tick.store.put_delivery(replace(row, next_at_ms=tick.now.wall_ms))
+
+
+def see_owners(tick: Tick, before: View) -> None:
+    """What is for an agent that came, or came back, need not wait for its next attempt."""
+    for agent, owner in tick.view.agents.items():
+        known = before.agents.get(agent)
+        if owner.status == "active" and (known is None or known.status != "active"):
+            former = (known.node, *known.fallback) if known is not None else ()
+            wake(tick, agent, {None: None, owner.node: None, **dict.fromkeys(former)})
 
 
 def _unanswered(row: Delivery, node: NodeId) -> Delivery:

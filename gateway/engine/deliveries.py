@@ -1,18 +1,14 @@
 """The sender's obligations: what the answers of others do to them.
 
 Which step an answer causes is the table of ``outbox.delivery``; here is what each step does. Silence is the
-business of ``timers``, the next attempt that of ``attempts``.
+business of ``timers``, the next attempt that of ``attempts``, what a node forgets of ``acceptances``.
 """
-
-from collections.abc import Sequence
-from itertools import pairwise
 
 from msgspec.structs import replace
 
 from gateway.engine.acks import cut
 from gateway.engine.attempts import NOT_OWNER, scheduled
 from gateway.engine.letters import NEVER_ACCEPTED, NOT_PROCESSED, about, bury
-from gateway.engine.limits import DUE_MAX
 from gateway.engine.tick import Tick
 from outbox.delivery import INBOX_FULL, Input, is_final, is_for_several, settled, step
 from outbox.envelope import Ack, Event
@@ -61,17 +57,6 @@ def on_reply(tick: Tick, source: NodeId, reply: Event) -> None:
     answered = replace(row, replied_at_ms=row.replied_at_ms or tick.now.wall_ms, via=tick.via)
     advance(tick, answered, Input.REPLY)
     _report_duplicate(tick, answered)
-
-
-def on_new_epoch(tick: Tick, node: NodeId, history: Sequence[tuple[Epoch, Seq]], began: Epoch) -> None:
-    """A node goes on in a new epoch and knows each one before it only so far, the oldest first: what it
-    accepted in between is lost. A copy of it may have begun epochs that it does not know.
-    """
-    for (epoch, seq), later in pairwise((*history, (began, Seq(0)))):
-        while lost := tick.store.accepted_between(node, epoch, seq, later[0], DUE_MAX):
-            for row in lost:
-                unsaid = replace(row, accepted_epoch=None, accepted_seq=None)
-                advance(tick, unsaid, Input.ACCEPTANCE_LOST)
 
 
 def _on_refusal(tick: Tick, row: Delivery, ack: Ack) -> None:

@@ -10,6 +10,7 @@ from typing import Protocol
 from gateway.courier.courier import Courier
 from gateway.courier.limits import CourierLimits
 from gateway.engine import (
+    acceptances,
     answers,
     attempts,
     blobs,
@@ -57,6 +58,7 @@ from gateway.engine.inputs import (
     ViewChanged,
 )
 from gateway.engine.knocks import Exchange, Invite, Renew, RevokeInvite, Upgrade
+from gateway.engine.lapses import Lapses
 from gateway.engine.mirrors import Mirrors
 from gateway.engine.own_stream import OwnStream
 from gateway.engine.pace import Pace
@@ -124,6 +126,7 @@ class Engine:
         self._absences.see(view, now.mono_ms)
         self._questions = Questions(store.doubts(), store.head().seq, now.mono_ms)
         self._unasked = Unasked()
+        self._lapses = Lapses(store.lapses())
         self._retainer = Retainer(now.mono_ms)
         self._own = own
         self._told_shown = False
@@ -149,6 +152,7 @@ class Engine:
             self._absences,
             self._questions,
             self._unasked,
+            self._lapses,
         )
         self._begin_epoch(tick)
         self._judge_held(tick)
@@ -158,6 +162,7 @@ class Engine:
         rerouting.reroute(tick)
         timers.run_timers(tick)
         recall.ask_again(tick)
+        acceptances.take_back_some(tick)
         inquiries.ask_some(tick)
         self._settle_loopback(tick)
         self._turns.deal(tick)
@@ -175,7 +180,7 @@ class Engine:
             self._absences.next_ms(),
             self._questions.next_ms(now.mono_ms),
         ]
-        if self._unasked or (self._view_is_new and self._turns.holding):
+        if self._unasked or self._lapses or (self._view_is_new and self._turns.holding):
             wakes.append(now.mono_ms)
         if not self._told_shown or self._own.is_due(self._identity.epoch):
             wakes.append(epochs.wake_ms(self._store, self._view, self._own, now))
@@ -327,7 +332,7 @@ class Engine:
         self._judge_held(tick)
         streams.see_floors(tick, self._turns)
         if view.agents is not before.agents:
-            _see_agents(tick, before)
+            attempts.see_owners(tick, before)
         for node, cursors in view.cursors.items():
             if before.cursors.get(node) != cursors and node != self._identity.node:
                 timers.find_lost(tick, node)
@@ -337,12 +342,3 @@ class Engine:
         if self._view_is_new:
             self._turns.release_held(tick)
         self._view_is_new = False
-
-
-def _see_agents(tick: Tick, before: View) -> None:
-    """What is for an agent that came, or came back, need not wait for its next attempt."""
-    for agent, owner in tick.view.agents.items():
-        known = before.agents.get(agent)
-        if owner.status == "active" and (known is None or known.status != "active"):
-            former = (known.node, *known.fallback) if known is not None else ()
-            attempts.wake(tick, agent, {None: None, owner.node: None, **dict.fromkeys(former)})

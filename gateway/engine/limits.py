@@ -77,6 +77,9 @@ so that one that never will, a liar or an old program, is asked a few dozen time
 ASKED_MAX = 250
 """Deliveries that one tick looks at to ask about them: two milliseconds to read, and two to say."""
 
+TAKEN_BACK_MAX = 250
+"""Deliveries that one tick looks at for acceptances that their node has forgotten: each is written again."""
+
 REPEATED_MAX = 100_000
 """Events that nobody has seen and that are appended again in a new epoch: what a node writes in hours without
 a peer; the senders' retries bring the rest."""

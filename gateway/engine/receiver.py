@@ -7,8 +7,8 @@ cursor. So ``accepted`` is never seen before its row is on disk. Following the s
 from collections.abc import Sequence
 from contextlib import suppress
 
-from gateway.engine import acks, firstreply, inquiries, ledgerfloors, recall, signals
-from gateway.engine.deliveries import on_ack, on_new_epoch, on_reply
+from gateway.engine import acceptances, acks, firstreply, inquiries, ledgerfloors, recall, signals
+from gateway.engine.deliveries import on_ack, on_reply
 from gateway.engine.own_stream import Reason
 from gateway.engine.recall import POSSIBLE_DUPLICATE
 from gateway.engine.residents import Residents
@@ -243,7 +243,7 @@ def _signal(tick: Tick, turns: Turns, arrived: Arrived) -> None:
         said = decode_payload(arrived.event, StreamEpoch)
         began = (arrived.event.trace.first_position or (arrived.epoch,))[0]  # it may have been said again
         history = said.remembered or ((said.previous, said.last_known),)
-        on_new_epoch(tick, arrived.source, history, began)
+        acceptances.begin(tick, arrived.source, history, began)
         ledgerfloors.on_new_epoch(tick, arrived.source, history, began)
         _ask_if_passed(tick, arrived, said)
     elif signal.signal == inquiries.STATUS_REQUEST and signal.ref is not None:

@@ -10,6 +10,7 @@ import msgspec
 from gateway.engine.absences import Absences
 from gateway.engine.effects import Appended, Effect, IncidentChanged
 from gateway.engine.inputs import Now
+from gateway.engine.lapses import Lapses
 from gateway.engine.pace import Pace, PaceLimits
 from gateway.engine.peers import Peers
 from gateway.engine.policy import Policy
@@ -81,6 +82,7 @@ class Tick:
     absences: Absences = field(default_factory=lambda: Absences(NodeId("")))
     questions: Questions = field(default_factory=Questions)
     unasked: Unasked = field(default_factory=Unasked)
+    lapses: Lapses = field(default_factory=Lapses)
     via: NodeId | None = None
     """Who brought the page that is being handled, when that is not its writer."""
     effects: list[Effect] = field(default_factory=list)

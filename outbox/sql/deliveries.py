@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from outbox.ids import AgentId, Epoch, EventId, NodeId, Seq, event_id_bytes
+from outbox.ids import AgentId, EventId, NodeId, Seq, event_id_bytes
 from outbox.records import Delivery, DeliveryState
 from outbox.sql.rows import Asking, Writing
 from outbox.tables import DELIVERIES
@@ -55,19 +55,6 @@ class DeliveryReads(Asking):
         """``emitted`` and ``retry_pending`` rows for an agent that stand at a node, or at none, by seq."""
         clause = f"WHERE {_UNACCEPTED} AND to_agent = ? AND node = ? ORDER BY seq, event_id LIMIT ?"
         return self._rows.all(DELIVERIES, clause, agent, node or "", limit)
-
-    def accepted_between(
-        self, node: NodeId, epoch: Epoch, seq: Seq, before: Epoch, limit: int
-    ) -> list[Delivery]:
-        """``accepted`` rows whose ACK stands behind a place of the node's outbox and in an epoch that comes
-        before another one, by seq. What has the place's ordinal and is another epoch stands behind it.
-        """
-        clause = (
-            "WHERE state = 'accepted' AND node = ? AND substr(accepted_epoch, 1, 6) >= substr(?, 1, 6)"
-            " AND substr(accepted_epoch, 1, 6) < substr(?, 1, 6)"
-            " AND NOT (accepted_epoch = ? AND accepted_seq <= ?) ORDER BY seq, event_id LIMIT ?"
-        )
-        return self._rows.all(DELIVERIES, clause, node, epoch, before, epoch, seq, limit)
 
     def deliveries_in(
         self, state: DeliveryState, after: tuple[int, EventId, NodeId | None], limit: int

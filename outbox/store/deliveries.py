@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Protocol
 
-from outbox.ids import AgentId, Epoch, EventId, NodeId, Seq
+from outbox.ids import AgentId, EventId, NodeId, Seq
 from outbox.records import Delivery, DeliveryState
 
 
@@ -40,14 +40,6 @@ class DeliveryStore(Protocol):
 
     def unaccepted(self, agent: AgentId, node: NodeId | None, limit: int) -> list[Delivery]:
         """``emitted`` and ``retry_pending`` rows for an agent that stand at a node, or at none, by seq."""
-        ...
-
-    def accepted_between(
-        self, node: NodeId, epoch: Epoch, seq: Seq, before: Epoch, limit: int
-    ) -> list[Delivery]:
-        """``accepted`` rows whose ACK stands behind a place of the node's outbox and in an epoch that comes
-        before another one, by seq. What has the place's ordinal and is another epoch stands behind it.
-        """
         ...
 
     def deliveries_in(

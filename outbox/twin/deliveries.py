@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from outbox.ids import AgentId, Epoch, EventId, NodeId, Seq, epoch_ordinal
+from outbox.ids import AgentId, EventId, NodeId, Seq
 from outbox.records import Delivery, DeliveryState, Identity
 from outbox.twin.transaction import Transaction, counts
 
@@ -63,20 +63,6 @@ class TwinDeliveries(Transaction):
         """``emitted`` and ``retry_pending`` rows for an agent that stand at a node, or at none, by seq."""
         rows = self._unaccepted.values()
         return _by_seq(row for row in rows if (row.to_agent, row.node) == (agent, node))[:limit]
-
-    def accepted_between(
-        self, node: NodeId, epoch: Epoch, seq: Seq, before: Epoch, limit: int
-    ) -> list[Delivery]:
-        """``accepted`` rows whose ACK stands behind a place of the node's outbox and in an epoch that comes
-        before another one, by seq. What has the place's ordinal and is another epoch stands behind it.
-        """
-        ordinals = range(epoch_ordinal(epoch), epoch_ordinal(before))
-        rows = (row for row in self._deliveries.values() if row.state is DeliveryState.ACCEPTED)
-        there = (row for row in rows if row.node == node and row.accepted_epoch is not None)
-        found = (row for row in there if epoch_ordinal(row.accepted_epoch or epoch) in ordinals)
-        return _by_seq(row for row in found if row.accepted_epoch != epoch or (row.accepted_seq or 0) > seq)[
-            :limit
-        ]
 
     def deliveries_in(
         self, state: DeliveryState, after: tuple[int, EventId, NodeId | None], limit: int

@@ -18,7 +18,12 @@ from outbox.reader import JournalReader
 from outbox.records import TurnState
 from outbox.schema import COMPONENT, MIGRATIONS
 
-GOLDEN = sorted((Path(__file__).parent / "golden").glob("journal-*.db.gz"))
+
+def version(path: Path) -> int:
+    return int(path.name.removeprefix("journal-").removesuffix(".db.gz"))
+
+
+GOLDEN = sorted((Path(__file__).parent / "golden").glob("journal-*.db.gz"), key=version)
 ANN, LAB, MBP = AgentId("ann"), NodeId("lab"), NodeId("mbp")
 
 
@@ -30,7 +35,7 @@ def old(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 def test_every_earlier_version_has_its_file() -> None:
-    assert [int(path.name.split("-")[1].split(".")[0]) for path in GOLDEN] == [*range(1, len(MIGRATIONS))]
+    assert [version(path) for path in GOLDEN] == [*range(1, len(MIGRATIONS))]
 
 
 def test_a_reader_waits_for_the_writer_to_migrate(old: Path) -> None:

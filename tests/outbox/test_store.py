@@ -369,23 +369,6 @@ def test_unanswered_rows_are_emitted_ones_to_that_node_up_to_there(store: Store,
     assert store.unanswered(MBP, Seq(9), 100, 10) == [rows[0]]
 
 
-def test_acceptances_behind_a_place_are_found_whatever_epoch_they_stand_in(store: Store, world: Any) -> None:
-    places = [("000001-aaaaaaaaaaaa", 9), ("000002-aaaaaaaaaaaa", 3), ("000002-aaaaaaaaaaaa", 4)]
-    places += [("000002-ffffffffffff", 1), ("000003-aaaaaaaaaaaa", 1), ("000004-aaaaaaaaaaaa", 1)]
-    store.begin()
-    for number, (epoch, seq) in enumerate(places, 1):
-        rest = {"accepted_epoch": Epoch(epoch), "accepted_seq": Seq(seq)}
-        store.put_delivery(world.delivery(number, state=DeliveryState.ACCEPTED, **rest))
-    store.put_delivery(world.delivery(7, state=DeliveryState.PROCESSED, **rest))
-    store.put_delivery(world.delivery(8, state=DeliveryState.ACCEPTED, node=LAB, **rest))
-    store.put_delivery(world.delivery(9, state=DeliveryState.ACCEPTED))
-    store.commit()
-    known, began = Epoch("000002-aaaaaaaaaaaa"), Epoch("000004-bbbbbbbbbbbb")
-    found = store.accepted_between(MBP, known, Seq(3), began, ALL)
-    assert [row.seq for row in found] == [3, 4, 5]
-    assert [row.seq for row in store.accepted_between(MBP, known, Seq(3), began, 2)] == [3, 4]
-
-
 def test_deliveries_in_a_state_are_read_on_from_a_place(store: Store, world: Any) -> None:
     store.begin()
     for number in (3, 1, 2, 4):
