@@ -15,10 +15,10 @@ from gateway.lake.exported import FileSource
 from gateway.lake.lake import Lake
 from gateway.lake.source import Source
 from outbox.chain import Checkpoint, Head, Page, genesis
-from outbox.errors import CursorBelowFloor, NotFound
-from outbox.ids import Epoch, NodeId, Seq
+from outbox.errors import NotFound
+from outbox.ids import NodeId, Seq
 from outbox.reader import JournalReader
-from outbox.records import Identity
+from outbox.records import Copy, Identity
 
 Progress = Callable[[NodeId, int], None]
 """``progress(whose outbox, place reached)``: after it is on disk."""
@@ -61,19 +61,25 @@ class CopySource:
 
     def read(self, after: Head, entries_max: int, bytes_max: int) -> Page | None:
         """The next page of the copy."""
-        try:
+        copy = self._trimmed(after)
+        if copy is None:
             return self._reader.read_copy(self._node, after, entries_max, bytes_max)
-        except CursorBelowFloor:
-            begins = replace(after, seq=self._begins(after.epoch))
-            page = self._reader.read_copy(self._node, begins, 1, 1)
-            if page is None:
-                return None
-            self._floor = page.checkpoint
-            return self._reader.read_copy(self._node, page.checkpoint.head, entries_max, bytes_max)
+        page = self._reader.read_copy(self._node, Head(copy.epoch, Seq(copy.first - 1), b""), 1, 1)
+        if page is None:
+            return None
+        self._floor = page.checkpoint
+        return self._reader.read_copy(self._node, page.checkpoint.head, entries_max, bytes_max)
 
-    def _begins(self, epoch: Epoch) -> Seq:
-        copies = (copy for copy in self._reader.copies() if (copy.source, copy.epoch) == (self._node, epoch))
-        return Seq(next(copies).first - 1)
+    def _trimmed(self, after: Head) -> Copy | None:
+        """The copy that goes on after a place, if what lies between was let go of."""
+        for copy in self._reader.copies():
+            if copy.source != self._node or copy.epoch < after.epoch:
+                continue
+            if copy.epoch > after.epoch:
+                return copy if copy.first > 1 else None
+            if after.seq != copy.last:
+                return copy if after.seq + 1 < copy.first else None
+        return None
 
 
 def node_of(home: Home) -> NodeId:

@@ -106,6 +106,22 @@ def test_what_its_writer_has_forgotten_comes_from_a_peer_that_had_read_it(lake, 
     assert bring(lake, peer, CopySource).rows == 0
 
 
+def test_a_copy_that_was_trimmed_is_had_from_its_first_checkpoint_and_joins_what_the_lake_has(lake, tmp_path):
+    home, peer = forgetful(tmp_path)
+    copy_of(home, peer)
+    with closing(Journal.open(peer)) as journal:
+        (first, _) = journal.copies()
+        journal.begin()
+        journal.trim_copy(first, 1)
+        journal.commit()
+    bring(lake, home, FromTheCurrent, earlier=False)
+    assert bring(lake, peer, CopySource).rows > 0
+    assert (held(lake, FIRST), held(lake, SECOND)) == (upto(35, first=11), upto(10)), "from home, the rest"
+    assert bring(lake, peer, CopySource).rows == 0
+    bring(lake, home)
+    assert held(lake, FIRST) == upto(35, first=11), "what lies before a file is not looked for again"
+
+
 def test_another_history_of_an_epoch_that_ended_is_evidence_and_told_once(lake, tmp_path):
     (tmp_path / "two").mkdir()
     one, other = journals.forked(tmp_path / "two")
