@@ -163,7 +163,7 @@ class SimMesh:
         if turn.source not in self.homes or turn.share is not Share.SOLE:
             return  # of what is for several each node has attempts of its own
         read, writer = self.homes[node].disk.cursor(turn.source), self.homes[turn.source].disk
-        if read is not None and read.epoch == writer.identity().epoch:
+        if read is not None and writer.head_at(read.epoch, read.seq) == read:  # else another history
             finding = engaged_elsewhere(writer, node, (read.epoch, read.seq), turn.event_id)
             if finding is not None:
                 self.witness.find(finding.promise, finding.what)
