@@ -136,6 +136,11 @@ def _means_several(address: str) -> bool:
     return any(mark in address for mark in SEVERAL)
 
 
+def was_asked_alone(row: Delivery) -> bool:
+    """Whether no other node was ever asked for the event of this row."""
+    return row.attempt == 1 and row.tries == 1 and row.state is not DeliveryState.SUPERSEDED
+
+
 def standing(rows: Sequence[Delivery]) -> Delivery | None:
     """Of all rows of one event the one to show: the least advanced, but for those that were superseded."""
     live = [row for row in rows if row.state is not DeliveryState.SUPERSEDED] or rows

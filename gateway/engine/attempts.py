@@ -94,7 +94,7 @@ def append(tick: Tick, row: Delivery, node: NodeId, decision: RouteDecision | No
     seq = tick.emit(replace(first, trace=trace), (node,))
     tick.store.put_delivery(
         replace(
-            there or _unanswered(row, node),
+            there or unanswered(row, node),
             state=DeliveryState.EMITTED,
             attempt=attempt,
             tries=row.tries + (row.node is not None and row.error != INBOX_FULL),
@@ -122,7 +122,7 @@ def see_owners(tick: Tick, before: View) -> None:
             wake(tick, agent, {None: None, owner.node: None, **dict.fromkeys(former)})
 
 
-def _unanswered(row: Delivery, node: NodeId) -> Delivery:
+def unanswered(row: Delivery, node: NodeId) -> Delivery:
     """The same obligation at another node, which has said nothing yet."""
     return Delivery(
         event_id=row.event_id,

@@ -10,7 +10,8 @@ from gateway.engine.acks import cut
 from gateway.engine.attempts import NOT_OWNER, scheduled
 from gateway.engine.letters import NEVER_ACCEPTED, NOT_PROCESSED, about, bury
 from gateway.engine.tick import Tick
-from outbox.delivery import INBOX_FULL, Input, is_final, is_for_several, settled, step
+from gateway.engine.unremembered import obligation
+from outbox.delivery import INBOX_FULL, Input, is_final, is_for_several, settled, step, was_asked_alone
 from outbox.envelope import Ack, Event
 from outbox.ids import Epoch, NodeId, Seq
 from outbox.kinds import AckStatus, Kind, Outcome
@@ -31,7 +32,7 @@ def on_ack(tick: Tick, source: NodeId, ack: Ack, at: tuple[Epoch, Seq]) -> None:
 
     Raises InvalidEvent, before anything changed, when ``engagedAt`` is no time.
     """
-    row = tick.store.delivery(ack.ref, source)
+    row = obligation(tick, ack.ref, source)
     if row is None:
         return
     if row.via != tick.via:
@@ -49,7 +50,7 @@ def on_ack(tick: Tick, source: NodeId, ack: Ack, at: tuple[Epoch, Seq]) -> None:
 def on_reply(tick: Tick, source: NodeId, reply: Event) -> None:
     """A reply to an own event arrived. It counts only from the agent that was asked, where it was asked."""
     assert reply.corr_id is not None, "the envelope asks for it"
-    row = tick.store.delivery(reply.corr_id, source)
+    row = obligation(tick, reply.corr_id, source)
     if row is None or not (is_for_several(row) or row.to_agent == reply.source_agent_id):
         return
     _note_late(tick, row, "a reply came")
@@ -90,8 +91,7 @@ def _on_processed(tick: Tick, row: Delivery, ack: Ack) -> None:
 
 def _report_duplicate(tick: Tick, row: Delivery) -> None:
     """Two nodes were asked, one after the other, and both have engaged it: no partition may hide that."""
-    once = row.attempt == 1 and row.state is not DeliveryState.SUPERSEDED
-    if once or is_for_several(row) or not _was_engaged(row):
+    if was_asked_alone(row) or is_for_several(row) or not _was_engaged(row):
         return
     rows = tick.store.obligations(row.event_id)
     others = [str(other.node) for other in rows if other.node != row.node and _was_engaged(other)]

@@ -8,7 +8,7 @@ often the node answers that was first is its own affair: all of that is dealt.
 from msgspec.structs import replace
 
 from gateway.engine.tick import Tick
-from outbox.delivery import is_for_several
+from outbox.delivery import is_for_several, was_asked_alone
 from outbox.envelope import Event
 from outbox.ids import NodeId
 from outbox.kinds import Kind
@@ -27,8 +27,7 @@ def asked(tick: Tick, source: NodeId, event: Event) -> Delivery | None:
         return None
     if (event.source_agent_id, event.to_agent_id) != (row.to_agent, row.from_agent):
         return None
-    alone = row.attempt == 1 and row.state is not DeliveryState.SUPERSEDED
-    return None if alone else row
+    return None if was_asked_alone(row) else row
 
 
 def is_second(tick: Tick, row: Delivery) -> bool:
@@ -45,8 +44,9 @@ def note(tick: Tick, row: Delivery, reply: Event) -> None:
 
 def _is_given(tick: Tick, row: Delivery) -> bool:
     """What is held may still be refused, and what expired unseen was given to nobody."""
-    if row.reply is None:
-        return False
+    if row.reply is None:  # it may have answered when no other node was known to be asked
+        alone = row.attempt == 1 and row.state is not DeliveryState.SUPERSEDED
+        return alone and row.replied_at_ms is not None
     assert row.node is not None, "only a node answers"
     turn = tick.store.received(row.node, row.reply, row.from_agent)
     if turn is None:

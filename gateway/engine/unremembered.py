@@ -1,0 +1,38 @@
+"""Answers of a node that this one does not remember to have asked.
+
+An event that went to its owner goes on to a fallback; then this node goes back to a backup in which only the
+owner was asked. Or a copy of it asks the fallback. The fallback answers here. Its answer counts as that of a
+node whose attempt was superseded: it ends nothing, and when the other node does the work as well, somebody is
+told.
+"""
+
+from msgspec.structs import replace
+
+from gateway.engine.attempts import unanswered
+from gateway.engine.tick import Tick
+from gateway.routing import stands_in
+from outbox.delivery import is_for_several
+from outbox.ids import EventId, NodeId
+from outbox.records import Delivery, DeliveryState
+
+
+def obligation(tick: Tick, event: EventId, node: NodeId) -> Delivery | None:
+    """The row that an answer of a node is about; None when that node had not to be asked."""
+    row = tick.store.delivery(event, node)
+    return row if row is not None else _of_a_lost_attempt(tick, event, node)
+
+
+def _of_a_lost_attempt(tick: Tick, event: EventId, node: NodeId) -> Delivery | None:
+    """Only who has forgotten can have asked without knowing so; and it asks who speaks for the agent."""
+    others = tick.store.obligations(event)
+    if not others or is_for_several(others[0]) or not tick.store.ended_epochs():
+        return None
+    owner = tick.view.owner(others[0].to_agent)
+    if (owner is None or owner.node != node) and not stands_in(tick.view, others[0].to_agent, node):
+        return None
+    for other in others:
+        if other.attempt == 1:  # it was not alone
+            tick.store.put_delivery(replace(other, tries=other.tries + 1))
+    row = replace(unanswered(others[0], node), state=DeliveryState.SUPERSEDED, next_at_ms=None)
+    tick.store.put_delivery(row)
+    return row
