@@ -32,7 +32,7 @@ class Clock:
 
     def event_id(self, wall_ms: int | None = None) -> EventId:
         """A new event id that carries this time; now, if none is given."""
-        return make_event_id(self.wall_ms() if wall_ms is None else wall_ms, os.urandom(_EVENT_ID_BYTES))
+        return make_event_id(self.wall_ms() if wall_ms is None else wall_ms, self.entropy(_EVENT_ID_BYTES))
 
     def lease_id(self) -> str:
         """A new lease id: unguessable, since it is what an answer must name."""

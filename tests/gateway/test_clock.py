@@ -35,3 +35,18 @@ def test_lease_ids_and_entropy_do_not_repeat() -> None:
     assert len({clock.lease_id() for _ in range(100)}) == 100
     assert len(clock.entropy(32)) == 32
     assert clock.entropy(32) != clock.entropy(32)
+
+
+def test_all_chance_comes_from_one_place() -> None:
+    """A world of the simulation puts seeded bytes in its place: else no seed gives the same world twice."""
+
+    class Counted(Clock):
+        def entropy(self, size: int) -> bytes:
+            return bytes(range(size))
+
+    clock = Counted()
+    assert [clock.event_id(5), clock.lease_id(), clock.fraction()] == [
+        clock.event_id(5),
+        clock.lease_id(),
+        clock.fraction(),
+    ]
