@@ -7,10 +7,11 @@ often the node answers that was first is its own affair: all of that is dealt.
 
 from msgspec.structs import replace
 
+from gateway.engine.residents import Residents
 from gateway.engine.tick import Tick
 from outbox.delivery import is_for_several, was_asked_alone
 from outbox.envelope import Event
-from outbox.ids import NodeId
+from outbox.ids import NodeId, event_id_ms
 from outbox.kinds import Kind
 from outbox.records import Delivery, DeliveryState, TurnState
 
@@ -34,6 +35,25 @@ def is_second(tick: Tick, row: Delivery) -> bool:
     """Whether the agent that asked has, or is about to get, the answer of another node than the row's."""
     others = tick.store.obligations(row.event_id)
     return any(_is_given(tick, other) for other in others if other.node != row.node)
+
+
+def comes_too_late(tick: Tick, residents: Residents, source: NodeId, event: Event) -> bool:
+    """Whether it answers what was asked here and has ended, and what the outbox has forgotten since: whether
+    its agent has an answer already nobody knows any more.
+
+    What an agent asked where it lived before is not known here either, nor what was said after the backup
+    that this node was put back to: such answers are welcome.
+    """
+    if event.kind != Kind.REPLY or event.to_agent_id is None or event.to_agent_id not in residents:
+        return False
+    assert event.corr_id is not None, "the envelope asks for it"
+    if tick.store.delivery(event.corr_id, source) is not None or tick.store.obligations(event.corr_id):
+        return False
+    asker, asked_ms = residents.get(event.to_agent_id), event_id_ms(event.corr_id)
+    if asker.stands_in_for or asked_ms < asker.created_at_ms:
+        return False
+    oldest = tick.store.oldest_batches(1) if tick.store.floor() is not None else []
+    return any(asked_ms <= event_id_ms(batch.event_id) for batch in oldest)
 
 
 def note(tick: Tick, row: Delivery, reply: Event) -> None:

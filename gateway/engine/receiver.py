@@ -107,7 +107,7 @@ def _deliverable(tick: Tick, residents: Residents, turns: Turns, arrived: Arrive
     rows = _known(tick, arrived)
     if rows:
         acks.repeat(tick, acks.combined(rows))  # the sender asks again: nothing is done twice
-    elif _is_forgotten(tick, arrived):
+    elif _is_forgotten(tick, arrived) or firstreply.comes_too_late(tick, residents, source, event):
         acks.refuse(tick, source, event.event_id, "below_floor")  # so may be what was done with it here
     elif (speaks := _standing(tick, arrived, event.source_agent_id)) is Standing.FOREIGN:
         _quarantine_arrived(tick, arrived, f"{event.source_agent_id} is not owned by {source}")

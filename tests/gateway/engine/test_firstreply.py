@@ -7,9 +7,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from outbox.ids import EventId
+from gateway.engine.inputs import Prune
+from gateway.engine.policy import Policy, Retention
+from outbox.envelope import RouteDecision
+from outbox.ids import EventId, make_event_id
 from outbox.kinds import Kind, Outcome
-from outbox.records import Received, TurnState
+from outbox.records import DeliveryState, Received, TurnState
 
 GRACE_MS = 60_000
 
@@ -20,8 +23,8 @@ def both(make_world: Any) -> Any:
     return asked_twice(make_world)
 
 
-def asked_twice(make_world: Any) -> Any:
-    world = make_world("a", "b", "c")
+def asked_twice(make_world: Any, **policy: Any) -> Any:
+    world = make_world("a", "b", "c", **policy)
     world.live("a", "ann")
     world.live("b", "bob", fallback=("c",), grace_ms=GRACE_MS)
     world.stand_in("c", "bob", "b")
@@ -162,3 +165,85 @@ def test_whoever_is_first_is_the_only_one(make_world: Any, order: list[str], res
     assert [bodies[event] for event in dealt(world)] == [order[0]] * order.count(order[0])
     replies = [event for node in "bc" for event in world.said(node, Kind.REPLY)]
     assert len(bodies) == len(replies), "each is kept"
+
+
+# --- when nobody knows any more
+
+
+@pytest.fixture
+def forgetful(make_world: Any) -> Any:
+    """The same, and ``a`` keeps nothing of its outbox that has ended."""
+    return asked_twice(make_world, policy=Policy(retention=Retention(entries_max=0)))
+
+
+def forget(world: Any, name: str) -> None:
+    """Retention looks, and passes whatever it may."""
+    while world.ask(name, Prune(next(world.reqs), force=True)).more:
+        pass
+
+
+def test_a_second_answer_to_what_was_forgotten_is_refused_and_its_sender_knows(forgetful: Any) -> None:
+    won = answer(forgetful, "c")
+    forgetful.pull("a", "c")
+    assert dealt(forgetful) == [won]
+    forgetful.pull("b", "a")
+    forget(forgetful, "a")
+    assert forgetful.store("a").obligations(forgetful.event) == []
+    lost = answer(forgetful, "b")
+    forgetful.pull("a", "b")
+    assert [row.event_id for row in turns(forgetful)] == [won]
+    assert forgetful.acks("a", lost) == ["refused: below_floor"]
+    forgetful.pull("b", "a")
+    row = forgetful.delivery("b", lost)
+    assert (row.state, row.error) == (DeliveryState.DEAD_LETTER, "below_floor")
+    assert ("dead_letter", lost) in forgetful.incidents("b")
+
+
+def test_an_ack_of_what_was_forgotten_changes_nothing(forgetful: Any) -> None:
+    answer(forgetful, "c")
+    forgetful.pull("a", "c")
+    forget(forgetful, "a")
+    forgetful.settle("b", "bob", forgetful.event, lease_id=forgetful.hands["b"].lease_id)
+    before = forgetful.incidents("a")
+    forgetful.pull("a", "b")
+    assert forgetful.incidents("a") == before
+    assert forgetful.store("a").obligations(forgetful.event) == []
+
+
+@pytest.mark.parametrize(
+    ("asked_ms", "acks"),
+    [
+        pytest.param(-1, ["accepted"], id="where its agent lived before"),
+        pytest.param(1_000, ["refused: below_floor"], id="here, and forgotten"),
+        pytest.param(1_000_000, ["accepted"], id="after the backup that was put back"),
+    ],
+)
+def test_what_is_answered_and_not_known_is_refused_only_where_it_was_forgotten(
+    make_world: Any, stranger: Any, asked_ms: int, acks: list[str]
+) -> None:
+    world = make_world("a", policy=Policy(retention=Retention(entries_max=0)))
+    world.own("eve", "x")
+    world.live("a", "ann", "bob")
+    for _ in range(2):
+        world.advance(100_000)
+        event = world.sent("a", "ann", "bob")
+        world.settle("a", "bob", event)
+        forget(world, "a")
+    assert world.store("a").floor() is not None
+    unknown = make_event_id(world.wall_ms - 200_000 + asked_ms, b"an" + bytes(8))
+    reply = stranger.event(kind=Kind.REPLY, corr_id=unknown, to_agent_id="ann")
+    world.tick("a", stranger.says(reply, to=("a",)))
+    assert world.acks("a", reply.event_id) == acks
+
+
+def test_what_stands_in_for_another_agent_is_told_all_of_its_answers(forgetful: Any, stranger: Any) -> None:
+    """What ``bob`` has asked stands in the outbox of ``b``."""
+    forgetful.own("eve", "x")
+    forgetful.see()
+    forget(forgetful, "c")
+    unknown = make_event_id(forgetful.wall_ms - GRACE_MS, b"bo" + bytes(8))
+    decision = RouteDecision("b", 1, "fallback")
+    reply = stranger.event(kind=Kind.REPLY, corr_id=unknown, to_agent_id="bob")
+    routed = replace(reply, trace=replace(reply.trace, route_decision=decision))
+    forgetful.tick("c", stranger.says(routed, to=("c",)))
+    assert forgetful.acks("c", reply.event_id) == ["accepted"]
