@@ -47,6 +47,12 @@ def test_every_promise_is_kept_where_fallbacks_answer() -> None:
         assert verdict.handed > 0
 
 
+def test_who_is_refused_until_it_is_brought_up_to_date_has_everything_then() -> None:
+    for verdict in run_seeds(range(3), Limits(faults=(Fault.RESET, Fault.CRASH, Fault.REFUSED), minutes=5)):
+        assert verdict.ok, [*map(str, verdict.findings), replay_command(verdict.plan)]
+    assert any(" version " in line for line in verdict.trace), "somebody was refused"
+
+
 def test_what_a_report_tells_is_known_to_all_once_and_over_when_it_is() -> None:
     for verdict in run_seeds(range(3), Limits(faults=(Fault.RESET, Fault.CRASH, Fault.REPORTS), minutes=5)):
         assert verdict.ok, [*map(str, verdict.findings), replay_command(verdict.plan)]

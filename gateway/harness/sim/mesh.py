@@ -77,6 +77,7 @@ class SimMesh:
         self.homes = {name: self._home(name) for name in self.names}
         self.memories = Memories({str(name): home for name, home in self.homes.items()}, chronicle)
         self.witness = Witness(self.memories, chronicle, frozenset({LIAR, STRANGER}))
+        self.witness.old_may_read_all = not self.topology.refused
         self.twins = Twins(self.network, plan.seed)
         self.trips = Trips()
         self.network.tap, self.network.heard = self._tap, self._heard
@@ -179,9 +180,9 @@ class SimMesh:
 
     def _admission(self, node: NodeId) -> str:
         """Who carries files for others is a seed; whoever else keeps copies was admitted for that, and so was
-        everybody in a mesh of which a part cannot be given less than all."""
-        carries = node in self.topology.mirrors
-        reads_all = carries or (node in self.names and bool(self.topology.old))
+        everybody in a mesh of which a part cannot be given less than all, unless that part is refused."""
+        carries, topology = node in self.topology.mirrors, self.topology
+        reads_all = carries or (node in self.names and bool(topology.old) and not topology.refused)
         return self.keys.admission(node, "seed" if self.files and carries else "member", reads_all=reads_all)
 
     def _address(self, node: NodeId) -> str:

@@ -78,13 +78,17 @@ class Fault(StrEnum):
     SMALL_STORE = "small_store"
     """Where some messages are files: at some nodes they may take little, until operators allow more."""
 
+    REFUSED = "refused"
+    """Some nodes speak the frames of the version before and may not read all. They are refused until
+    operators bring them up to date, when the faults end."""
+
 
 _FORGETTING = frozenset({Fault.RESTORE, Fault.CLONE, Fault.FALLBACK})
 """Drawn apart, so that the other classes of a seed are what they were before these three; and more seldom:
 where a node is put back or runs twice no files are sent."""
 _FORGETTING_ODDS = 0.2
 
-ON_REQUEST = frozenset({Fault.REPORTS, Fault.SMALL_STORE})
+ON_REQUEST = frozenset({Fault.REPORTS, Fault.SMALL_STORE, Fault.REFUSED})
 """Never drawn: what they write would change the worlds of all seeds, and what is known of them."""
 
 

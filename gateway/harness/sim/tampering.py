@@ -50,12 +50,18 @@ class Tampering:
         start = message[:_TAG_WITHIN]
         if end.wire.channel != PIPE_ROOM or {LIAR, STRANGER} & set(end.wire.names):
             return message
-        if b'"t":"hello"' in start and self._topology.old & set(end.wire.names):
+        if b'"t":"hello"' in start and self._old & set(end.wire.names):
             return _older(end, message)
         lying = self.on and end.owner.name == self._topology.lying
         if lying and b'"t":"blob",' in start:
             return message if self._dice.chance(_HONEST) else _spoilt(message)
         return self._lie(end, message) if lying and b'"t":"entries"' in start else message
+
+    @property
+    def _old(self) -> frozenset[NodeId]:
+        """Who speaks the version before now."""
+        brought_up_to_date = self._topology.refused and not self.on
+        return frozenset() if brought_up_to_date else self._topology.old
 
     def _lie(self, end: WireEnd, message: bytes) -> bytes:
         frame = decode(message)

@@ -18,6 +18,8 @@ class Topology(msgspec.Struct, frozen=True):
     """Pairs that never have a connection."""
     old: frozenset[NodeId]
     """Nodes that speak version 1."""
+    refused: bool
+    """These may not read all, so they are refused until they are brought up to date."""
     lying: NodeId | None
     """The one that changes what it carries for others."""
 
@@ -38,9 +40,11 @@ def topology_of(plan: Plan, names: list[NodeId]) -> Topology:
     ordinary = names[len(seeds) :]
     mirrors = carried or dice.chance(0.3)
     old = frozenset(name for name in names if dice.chance(0.4))
+    older = not {Fault.OLD_VERSION, Fault.REFUSED}.isdisjoint(plan.faults)
     return Topology(
         mirrors=frozenset(seeds if mirrors else ()),
         apart=frozenset(map(frozenset, combinations(ordinary, 2))) if carried else frozenset(),
-        old=old if Fault.OLD_VERSION in plan.faults and not carried else frozenset(),
+        old=old if older and not carried else frozenset(),
+        refused=Fault.REFUSED in plan.faults,
         lying=seeds[0] if Fault.LYING_RELAY in plan.faults else None,
     )

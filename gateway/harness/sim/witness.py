@@ -66,6 +66,8 @@ class Witness:
         self._blobs: Mapping[str, SimBlobs] = {}
         self._mirrors: Collection[NodeId] = ()
         self._named: list[BlobId] = []
+        self.old_may_read_all = True
+        """Who speaks version 1, in which all bodies travel, was admitted for that."""
 
     def watch_leases(self, timeline: Timeline, lease_ms: int) -> None:
         """Leases can be judged by the clock, since no process of this world ever stands still."""
@@ -211,8 +213,8 @@ class Witness:
                 self._entry(node, disk, entry)
 
     def _bodies(self, node: str, peer: NodeId, frame: Entries, version: int) -> None:
-        """A body goes to whom its header names, and to who keeps copies; version 1 had no choice."""
-        if version == 1 or peer in self._mirrors or node in self._mirrors:
+        """A body goes to whom its header names, and to who may read all; version 1 has no choice."""
+        if (version == 1 and self.old_may_read_all) or peer in self._mirrors or node in self._mirrors:
             return
         entries = (entry for entry in frame.page.entries if isinstance(entry, Entry))
         if any(not needs_body(entry.header, peer) for entry in entries):
