@@ -57,10 +57,10 @@ def ask(
     for row in tick.store.open_turns():
         open_of.setdefault(row.source, []).append(row.event_id)
         if row.source == me or not wait:
-            _suspect(tick, row.event_id)
+            suspect(tick, row.event_id)
     for sent in tick.store.deliveries(_WITHOUT_TURN, REPEATED_MAX):  # a reply within this node waits for room
         if sent.node == me:
-            _suspect(tick, sent.event_id)
+            suspect(tick, sent.event_id)
     sources = {*cursors, *open_of, *(peer.node for peer in tick.view.peers(me))} - {me}
     for source in sorted(sources) if wait else ():
         _question(tick, source, since, open_of.get(source, []))
@@ -103,7 +103,7 @@ def hear(tick: Tick, turns: Turns, arrived: Arrived) -> None:
         for row in tick.store.turns_of(arrived.source, event_id(ended.ref)):
             _end(tick, turns, row, ended)
     for ref in said.accepted:  # also what is not here yet: it may come again behind this answer
-        _suspect(tick, event_id(ref))
+        suspect(tick, event_id(ref))
     if not said.more:
         tick.store.trust(arrived.source)
         tick.questions.answered(arrived.source)
@@ -114,7 +114,7 @@ def _hear_another(tick: Tick, source: NodeId, said: Recalled) -> None:
     """A copy of a node may have given the first answer, which knows less. What it did not know comes yet."""
     for ref in said.accepted if said.since == tick.identity.epoch else ():
         if not tick.store.turns_of(source, event_id(ref)):
-            _suspect(tick, event_id(ref))
+            suspect(tick, event_id(ref))
 
 
 def release(tick: Tick, turns: Turns, request: EndDoubts) -> DoubtsEnded:
@@ -123,7 +123,7 @@ def release(tick: Tick, turns: Turns, request: EndDoubts) -> DoubtsEnded:
     for source in doubted:
         for row in tick.store.open_turns():
             if row.source == source:
-                _suspect(tick, row.event_id)
+                suspect(tick, row.event_id)
         tick.store.trust(source)
         turns.withheld.trust(tick, source)
     return DoubtsEnded(request.req, tuple(doubted))
@@ -162,7 +162,8 @@ def _ended_since(tick: Tick, row: Received) -> bool:
     return False
 
 
-def _suspect(tick: Tick, event: EventId) -> None:
+def suspect(tick: Tick, event: EventId) -> None:
+    """It may be done a second time: whether it was done before is forgotten."""
     tick.open_incident(POSSIBLE_DUPLICATE, event, "accepted before this node forgot it; perhaps dealt with")
 
 

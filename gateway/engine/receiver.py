@@ -29,7 +29,7 @@ from outbox.envelope import (
     decode_payload,
 )
 from outbox.errors import CallerError, InvalidEvent
-from outbox.ids import AgentId, EventId, NodeId, event_id
+from outbox.ids import AgentId, Epoch, EventId, NodeId, event_id
 from outbox.kinds import RULES, Kind, Outcome, known_kind
 from outbox.limits import EXPIRES_IN_MS_DEFAULT
 from outbox.readership import names
@@ -70,6 +70,16 @@ def _went_elsewhere(tick: Tick, turns: Turns, source: NodeId, header: Header) ->
         turns.supersede(tick, source, header.event_id)
         if header.kind == Kind.REPLY:
             _note_dealt_here(tick, source, header)
+        elif tick.store.ended_epochs():
+            _say_done_here(tick, source, header)
+
+
+def _say_done_here(tick: Tick, source: NodeId, header: Header) -> None:
+    """Nobody has to have read an epoch that has ended: what was said there of work done is said again."""
+    rows = tick.store.turns_of(source, header.event_id)
+    done = any(row.state is TurnState.DONE and row.delivery_count and row.share is Share.SOLE for row in rows)
+    if done and not names(header, tick.identity.node):
+        acks.repeat(tick, acks.combined(rows))
 
 
 def _note_dealt_here(tick: Tick, source: NodeId, header: Header) -> None:
@@ -166,12 +176,19 @@ def _take(tick: Tick, residents: Residents, turns: Turns, arrived: Arrived, *, h
     acks.accept(tick, rows[0])
     if asked is not None:
         firstreply.note(tick, asked, event)
+    if arrived.source == tick.identity.node and _is_older(event, tick.identity.epoch):
+        recall.suspect(tick, event.event_id)  # it was sent on to here, perhaps not for the first time
     for row in rows:
         if len(rows) == 1 or turns.has_room(row.to_agent, event.priority, held=held):
             turns.take(tick, row, event)
         else:
             turns.refuse(tick, row.to_agent, event.event_id)
             turns.turn_away(tick, row, INBOX_FULL)
+
+
+def _is_older(event: Event, epoch: Epoch) -> bool:
+    """Whether an own event was sent in an epoch that has ended."""
+    return event.trace.first_position is not None and event.trace.first_position[0] != epoch
 
 
 def _set_aside(tick: Tick, turns: Turns, arrived: Arrived, here: Sequence[AgentId]) -> None:

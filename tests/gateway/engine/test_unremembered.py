@@ -8,11 +8,14 @@ from msgspec.structs import replace
 
 from gateway.engine.deliveries import DUPLICATE
 from gateway.engine.own_stream import Reason
-from outbox.ids import EventId
+from gateway.engine.recall import POSSIBLE_DUPLICATE
+from outbox.chain import genesis
+from outbox.ids import EventId, MeshId
 from outbox.kinds import Kind
-from outbox.records import DeliveryState, TurnState
+from outbox.records import DeliveryState
 
-S, T = DeliveryState, TurnState
+MESH = MeshId("mesh-" + "x" * 38)
+S = DeliveryState
 GRACE_MS = 60_000
 
 
@@ -171,3 +174,64 @@ def test_an_answer_that_was_dealt_before_another_one_was_heard_of_stays_the_firs
     guarded.meet()
     assert [hand.event_id for hand in guarded.listen("a", "ann")] == [first]
     assert guarded.row("a", reply.event_id).error == "superseded"
+
+
+def test_who_stood_in_and_forgot_so_tells_that_its_own_message_may_be_done_twice(guarded: Any) -> None:
+    """``ann`` and who stands in for ``bob`` live at one node."""
+    guarded.own("bob", "b", fallback=("a",), grace_ms=GRACE_MS)
+    guarded.see()
+    guarded.stand_in("a", "bob", "b")
+    guarded.backup = deepcopy(guarded.store("a"))
+    guarded.absent = {"b"}
+    guarded.see("a")
+    guarded.advance(GRACE_MS)
+    guarded.tick("a")
+    (hand,) = guarded.listen("a", "bob")
+    guarded.settle("a", "bob", guarded.event, lease_id=hand.lease_id)
+    guarded.come_back("a", guarded.backup, Reason.RESTORE)
+    guarded.answer("a", by="c")
+    guarded.see("a")
+    guarded.advance(GRACE_MS)
+    guarded.tick("a")
+    assert [hand.event_id for hand in guarded.listen("a", "bob")] == [guarded.event]
+    assert (POSSIBLE_DUPLICATE, guarded.event) in guarded.incidents("a")
+    new = guarded.sent("a", "ann", "bob")
+    guarded.tick("a")
+    assert (POSSIBLE_DUPLICATE, new) not in guarded.incidents("a")
+
+
+def skip_what_c_said(world: Any) -> None:
+    """``a`` stands in another history of that epoch, and goes on where ``c`` does."""
+    world.come_back("c", world.store("c"), Reason.RESTORE)
+    world.answer("c", by="a")
+    world.store("a").begin()
+    world.store("a").put_cursor("c", genesis(MESH, "c", world.epoch_of("c")))
+    world.store("a").commit()
+
+
+@pytest.mark.parametrize("done", [True, False])
+def test_what_was_done_in_an_epoch_that_nobody_reads_is_said_again(guarded: Any, done: bool) -> None:
+    """The fallback did it, and its sender did not hear so and sent it on to the owner that is back."""
+    guarded.absent = {"b"}
+    guarded.see("a")
+    guarded.advance(GRACE_MS)
+    guarded.tick("a")
+    guarded.event = guarded.sent("a", "ann", "bob")
+    guarded.pull("c", "a")
+    hands = guarded.listen("c", "bob", credit=5) if done else []
+    for hand in hands:
+        guarded.settle("c", "bob", hand.event_id, lease_id=hand.lease_id)
+    skip_what_c_said(guarded)
+    guarded.pull("a", "c")
+    (row,) = guarded.store("a").obligations(guarded.event)
+    guarded.store("a").begin()
+    guarded.store("a").put_delivery(replace(row, state=S.RETRY_PENDING, next_at_ms=guarded.wall_ms))
+    guarded.store("a").commit()
+    guarded.absent = {"c"}
+    guarded.see("a")
+    guarded.restart("a")
+    guarded.tick("a")
+    assert states(guarded) == {"b": S.EMITTED, "c": S.SUPERSEDED}
+    owner_answers(guarded)
+    guarded.meet()
+    assert ((DUPLICATE, guarded.event) in guarded.incidents("a")) is done
