@@ -27,7 +27,7 @@ OWNER, FALLBACK = "owner", "fallback"
 _PREFIX, _SUFFIX = "agents/", "/inbox"
 
 
-class Route(msgspec.Struct, frozen=True):
+class Route(msgspec.Struct, frozen=True, gc=False):
     """The agent meant and the node that owns it; no node when it is known but nobody owns it."""
 
     agent: AgentId

@@ -28,7 +28,7 @@ _GENESIS = b"ansible-outbox-genesis-v1\x00"
 _CHECKPOINT = b"ansible-outbox-checkpoint-v1\x00"
 
 
-class Entry(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
+class Entry(msgspec.Struct, frozen=True, gc=False, tag=True, tag_field="t"):
     """One place in an outbox: the verbatim bytes of header and body."""
 
     seq: Seq
@@ -41,7 +41,7 @@ class Entry(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
         return leaf(self.header, self.body)
 
 
-class Stub(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
+class Stub(msgspec.Struct, frozen=True, gc=False, tag=True, tag_field="t"):
     """An entry whose body did not travel: all that a reader needs who only follows the chain past it."""
 
     seq: Seq
@@ -55,7 +55,7 @@ class Stub(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
         return sha256(sha256(self.header).digest() + self.body_hash).digest()
 
 
-class Head(msgspec.Struct, frozen=True):
+class Head(msgspec.Struct, frozen=True, gc=False):
     """How far a stream goes (or a reader has come): the chain's hash after entry ``seq``."""
 
     epoch: Epoch
@@ -63,7 +63,7 @@ class Head(msgspec.Struct, frozen=True):
     hash: bytes
 
 
-class Checkpoint(msgspec.Struct, frozen=True):
+class Checkpoint(msgspec.Struct, frozen=True, gc=False):
     """A head signed by the node that owns the stream."""
 
     mesh: MeshId
@@ -79,7 +79,7 @@ class Checkpoint(msgspec.Struct, frozen=True):
         return Head(self.epoch, self.seq, self.hash)
 
 
-class Page(msgspec.Struct, frozen=True):
+class Page(msgspec.Struct, frozen=True, gc=False):
     """Consecutive entries of one epoch that end in a checkpoint."""
 
     epoch: Epoch
@@ -89,7 +89,7 @@ class Page(msgspec.Struct, frozen=True):
     """The chain's hash before the first entry, by which a fork is proved; empty where it is not known."""
 
 
-class Excerpt(msgspec.Struct, frozen=True):
+class Excerpt(msgspec.Struct, frozen=True, gc=False):
     """A page as it travels: bodies that its reader did not ask for are left out."""
 
     epoch: Epoch

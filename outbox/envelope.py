@@ -7,14 +7,15 @@ Source: envelope table of ``docs/PROTOCOL.md``. ``v`` is 1 since 2026-11.
 """
 
 from functools import lru_cache
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import msgspec
+from msgspec import Meta
 
 from outbox.blobref import BlobRef, check_ref
 from outbox.errors import InvalidEvent, InvalidId, TooLarge
 from outbox.ids import AgentId, EventId, NodeId, agent_id, event_id, node_id
-from outbox.kinds import RULES, AckStatus, Outcome, known_kind
+from outbox.kinds import RULES, AckStatus, Outcome
 from outbox.limits import (
     BODY_BYTES_MAX,
     HEADER_BYTES_MAX,
@@ -33,7 +34,7 @@ EVERYONE = "*"
 """Destination of a broadcast."""
 
 
-class RouteDecision(msgspec.Struct, frozen=True, rename="camel"):
+class RouteDecision(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """Why the sender sent it there."""
 
     owner_node_id: NodeId
@@ -41,37 +42,37 @@ class RouteDecision(msgspec.Struct, frozen=True, rename="camel"):
     reason: str
 
 
-class Trace(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True):
+class Trace(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True, kw_only=True):
     """What a reader needs to judge an attempt and to follow it."""
 
-    attempt: int = 1
+    attempt: Annotated[int, Meta(ge=1)] = 1
     first_position: tuple[EpochName, Written] | None = None
     """Where attempt 1 stands; absent on attempt 1 itself."""
     source_owner_epoch: int = 0
     route_decision: RouteDecision | None = None
     policy_version: int = 0
-    hops: int = 0
+    hops: Annotated[int, Meta(ge=0)] = 0
     """Rises by one when an event answers another."""
 
 
-class Event(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True):
+class Event(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True, kw_only=True):
     """One event as every gateway sees it. Times are RFC 3339 text of the emitter's clock."""
 
-    v: int = 1
+    v: Annotated[int, Meta(ge=1)] = 1
     event_id: EventId
     kind: str
     source_node_id: NodeId
     created_at: str
     source_agent_id: AgentId | None = None
     to_agent_id: AgentId | None = None
-    to_agents: tuple[AgentId, ...] = ()
+    to_agents: Annotated[tuple[AgentId, ...], Meta(max_length=RECIPIENTS_MAX)] = ()
     """Of an event to several, without ``to_agent_id``; neither of both: to all that live where it goes."""
     corr_id: EventId | None = None
-    thread_id: str | None = None
+    thread_id: Annotated[str, Meta(max_length=THREAD_ID_MAX)] | None = None
     expires_at: str | None = None
-    priority: int = 2
+    priority: Annotated[int, Meta(ge=0, le=4)] = 2
     """0 critical … 2 normal … 4 low."""
-    type: str | None = None
+    type: Annotated[str, Meta(max_length=TYPE_MAX)] | None = None
     idempotency_key: str | None = None
     redrive_of: EventId | None = None
     """The dead letter that an operator sent again as this event."""
@@ -81,7 +82,7 @@ class Event(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_
     """Instead of a payload: a blob that the emitter's gateway serves."""
 
 
-class Header(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True):
+class Header(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True, kw_only=True):
     """What every reader gets of every entry, whether or not the body travels."""
 
     event_id: EventId
@@ -94,7 +95,7 @@ class Header(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw
     """Bytes of the body."""
 
 
-class Ack(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True):
+class Ack(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True, kw_only=True):
     """Payload of kind ``ack``."""
 
     ref: EventId
@@ -139,6 +140,7 @@ class IncidentNotice(msgspec.Struct, frozen=True, rename="camel", omit_defaults=
     """It is over, or it turned out that there was none."""
 
 
+_ANSWERS = frozenset(kind for kind, rule in RULES.items() if rule.answers)
 _event = msgspec.json.Decoder(Event)
 _header = msgspec.json.Decoder(Header)
 _encode = msgspec.json.Encoder().encode
@@ -178,30 +180,35 @@ def decode_event(body: bytes) -> Event:
 
 
 def _check(event: Event) -> None:
+    """What the types do not say. Bounds of numbers and lengths are theirs."""
     event_id(event.event_id)
     node_id(event.source_node_id)
-    for agent in (event.source_agent_id, event.to_agent_id, *event.to_agents):
-        if agent is not None:
-            agent_id(agent)
-    for about in (event.corr_id, event.redrive_of):
-        if about is not None:
-            event_id(about)
+    if event.source_agent_id is not None:
+        agent_id(event.source_agent_id)
+    if event.to_agent_id is not None:
+        agent_id(event.to_agent_id)
+    if event.corr_id is not None:
+        event_id(event.corr_id)
+    elif event.kind in _ANSWERS:
+        raise InvalidEvent(f"kind {event.kind} needs corrId")
     parse_rfc3339(event.created_at)
     if event.expires_at is not None:
         parse_rfc3339(event.expires_at)
-    kind = known_kind(event.kind)
-    if kind is not None and RULES[kind].answers and event.corr_id is None:
-        raise InvalidEvent(f"kind {kind} needs corrId")
-    if event.v < 1 or not 0 <= event.priority <= 4 or event.trace.attempt < 1 or event.trace.hops < 0:
-        raise InvalidEvent("v, priority, attempt or hops is out of range")
-    if len(event.to_agents) > RECIPIENTS_MAX or (event.to_agents and event.to_agent_id is not None):
-        raise InvalidEvent("toAgents is too long, or stands beside toAgentId")
+    if event.redrive_of is not None:
+        event_id(event.redrive_of)
+    if event.to_agents:
+        _check_several(event)
     if event.payload_ref is not None:
         check_ref(event.payload_ref)
         if bytes(event.payload) != b"null":
             raise InvalidEvent("payload stands beside payloadRef")
-    if len(event.thread_id or "") > THREAD_ID_MAX or len(event.type or "") > TYPE_MAX:
-        raise InvalidEvent("threadId or type is too long")
+
+
+def _check_several(event: Event) -> None:
+    if event.to_agent_id is not None:
+        raise InvalidEvent("toAgents stands beside toAgentId")
+    for agent in event.to_agents:
+        agent_id(agent)
 
 
 def encode_header(header: Header) -> bytes:

@@ -59,7 +59,7 @@ class DeliveryState(StrEnum):
     DEAD_LETTER = "dead_letter"
 
 
-class Delivery(msgspec.Struct, frozen=True, kw_only=True):
+class Delivery(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """The sender's obligation for one event at one node: one or more for each deliverable event.
 
     Several when a later attempt went to another node (those before are superseded), or when the event is for
@@ -133,7 +133,7 @@ class Share(StrEnum):
     """A broadcast that was there before the agent was; nobody waits for its end."""
 
 
-class Received(msgspec.Struct, frozen=True, kw_only=True):
+class Received(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """Ledger row and inbox row in one: what one local agent did about an event that came for it."""
 
     event_id: EventId
@@ -212,7 +212,7 @@ class Quarantined(msgspec.Struct, frozen=True, kw_only=True):
     body: bytes
 
 
-class Remembered(msgspec.Struct, frozen=True, kw_only=True):
+class Remembered(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """What an idempotency key was used for."""
 
     agent: AgentId

@@ -6,7 +6,7 @@ from gateway.courier.limits import PRIORITIES
 from outbox.errors import InvalidEvent
 
 
-class Item(msgspec.Struct, frozen=True):
+class Item(msgspec.Struct, frozen=True, gc=False):
     """One thing to hand over; its content stays with whoever offered it."""
 
     id: str
@@ -22,7 +22,7 @@ class Item(msgspec.Struct, frozen=True):
             raise InvalidEvent(f"priority {self.priority} is out of 0-{PRIORITIES - 1}")
 
 
-class HandOver(msgspec.Struct, frozen=True):
+class HandOver(msgspec.Struct, frozen=True, gc=False):
     """An item that a subscriber is to be given now, under a lease."""
 
     subscriber: str

@@ -11,7 +11,7 @@ from outbox.ids import AgentId, EventId, NodeId, Seq
 from outbox.records import Copy, Identity, LocalAgent
 
 
-class Sent(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
+class Sent(msgspec.Struct, frozen=True, gc=False, tag=True, tag_field="t"):
     """The event is in the own outbox."""
 
     req: int
@@ -36,7 +36,7 @@ class Told(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
     """It had been told before: nothing was appended."""
 
 
-class Settled(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
+class Settled(msgspec.Struct, frozen=True, gc=False, tag=True, tag_field="t"):
     """The turn's end (or return) is on disk."""
 
     req: int
@@ -147,7 +147,7 @@ class Refused(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
     retryable: bool
 
 
-class Handed(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
+class Handed(msgspec.Struct, frozen=True, gc=False, tag=True, tag_field="t"):
     """Give this turn to a subscriber."""
 
     subscriber: str
@@ -159,7 +159,7 @@ class Handed(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
     body: bytes
 
 
-class Appended(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
+class Appended(msgspec.Struct, frozen=True, gc=False, tag=True, tag_field="t"):
     """The own outbox grew: push it to the links."""
 
     page: Page
@@ -177,7 +177,7 @@ class CopyChanged(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
     """What was added."""
 
 
-class CursorMoved(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
+class CursorMoved(msgspec.Struct, frozen=True, gc=False, tag=True, tag_field="t"):
     """Another node's outbox was handled up to here: say so on its link and in the room."""
 
     node: NodeId

@@ -18,7 +18,7 @@ from outbox.kinds import Outcome
 from stateroom.view import View
 
 
-class Send(msgspec.Struct, frozen=True, tag=True, tag_field="t", kw_only=True):
+class Send(msgspec.Struct, frozen=True, gc=False, tag=True, tag_field="t", kw_only=True):
     """An agent sends a message to another agent of the mesh. Answer: Sent."""
 
     req: int
@@ -39,7 +39,7 @@ class Send(msgspec.Struct, frozen=True, tag=True, tag_field="t", kw_only=True):
     """Instead of a payload (``null``): a blob that is here."""
 
 
-class Reply(msgspec.Struct, frozen=True, tag=True, tag_field="t", kw_only=True):
+class Reply(msgspec.Struct, frozen=True, gc=False, tag=True, tag_field="t", kw_only=True):
     """An agent answers an event of its inbox; a turn that it holds is processed with it. Answer: Sent."""
 
     req: int
@@ -65,7 +65,7 @@ class TellIncident(msgspec.Struct, frozen=True, tag=True, tag_field="t", kw_only
     detail: str = ""
 
 
-class Settle(msgspec.Struct, frozen=True, tag=True, tag_field="t", kw_only=True):
+class Settle(msgspec.Struct, frozen=True, gc=False, tag=True, tag_field="t", kw_only=True):
     """An agent's turn is done, well or badly. Answer: Settled."""
 
     req: int
@@ -168,7 +168,7 @@ class FloorRead(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
     """The link whose pages follow on from it; 0 when no link waits for it."""
 
 
-class PageRead(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
+class PageRead(msgspec.Struct, frozen=True, gc=False, tag=True, tag_field="t"):
     """A page of another node's outbox came over a link; its checkpoint's signature was verified."""
 
     node: NodeId
