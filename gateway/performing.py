@@ -20,6 +20,8 @@ from gateway.engine.effects import (
     ForkFound,
     Handed,
     IncidentChanged,
+    Sent,
+    Settled,
     StreamBroken,
     StreamShown,
 )
@@ -90,9 +92,12 @@ def perform(
 ) -> None:
     """Do all of it, in order. Raises CopyRunning."""
     for effect in effects:
+        # the common ones first: a struct that does not match costs ten times one that does
         match effect:
             case Handed():
                 outlets.handed(effect)
+            case Sent() | Settled():
+                answer(effect)
             case Appended() | StreamShown() | EpochBegan() | ForkFound() | CopyRuns():
                 _perform_own(effect, outlets, feed)
             case CursorMoved():
@@ -100,10 +105,8 @@ def perform(
             case CopyChanged():
                 copies.changed(effect)
                 outlets.grown(effect.node)
-            case BlobsMissing():
-                outlets.blobs_missing()
-            case BlobDropped():
-                outlets.blob_dropped(effect.sha256)
+            case BlobsMissing() | BlobDropped():
+                _perform_blobs(effect, outlets)
             case CaughtUp():
                 log.debug("stream.caught_up", node=effect.node)
             case StreamBroken():
@@ -139,6 +142,14 @@ def _perform_own(
             outlets.fork_found(effect.proof)
         case CopyRuns():
             raise CopyRunning(effect.what, hint=_STOP_ONE)
+
+
+def _perform_blobs(effect: BlobsMissing | BlobDropped, outlets: Outlets) -> None:
+    match effect:
+        case BlobsMissing():
+            outlets.blobs_missing()
+        case BlobDropped():
+            outlets.blob_dropped(effect.sha256)
 
 
 def _log_incident(change: IncidentChanged) -> None:

@@ -207,7 +207,7 @@ class Runtime:
 
     def _let_go(self, batch: Iterable[Input]) -> None:
         for item in batch:
-            if isinstance(item, PageRead):
+            if type(item) is PageRead:
                 self._outlet().page_done(item)
 
     def _storage_full(self, batch: list[Input], error: StorageFull) -> None:

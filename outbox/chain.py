@@ -117,7 +117,7 @@ def extend(head: Head, entries: Iterable[Entry | Stub]) -> Head:
         if entry.seq != seq:
             raise BrokenChain(f"entry {entry.seq} stands where {seq} belongs")
         # the leaf, written out: every entry is hashed by its writer and by each reader
-        body_hash = entry.body_hash if isinstance(entry, Stub) else sha256(entry.body).digest()
+        body_hash = sha256(entry.body).digest() if isinstance(entry, Entry) else entry.body_hash
         digest = sha256(digest + sha256(sha256(entry.header).digest() + body_hash).digest()).digest()
     return Head(head.epoch, Seq(seq), digest)
 

@@ -210,9 +210,12 @@ class Engine:
             receiver.arrive(tick, self._residents, self._turns, tick.loopback.popleft())
 
     def _input(self, tick: Tick, item: Input) -> None:
+        # what ticks are full of first: a struct that does not match costs ten times one that does
         match item:
             case PageRead() | FloorRead():
                 self._follow(tick, item)
+            case Send() | Reply() | Settle() | Grant():
+                self._ask(tick, item)
             case RelayCaught() | StreamStalled() | StreamFlows() | StreamKnown() | LinkUp() | LinkDown():
                 self._hear_link(tick, item)
             case ClockMeasured():
@@ -226,18 +229,21 @@ class Engine:
             case Unsubscribe():
                 self._turns.unsubscribe(item.subscriber, tick.now)
             case _:
-                try:
-                    answer = self._request(tick, item)
-                except CallerError as error:
-                    answer = Refused(item.req, error.code, str(error), error.hint, error.retryable)
-                if answer is not None:
-                    tick.effects.append(answer)
+                self._ask(tick, item)
+
+    def _ask(self, tick: Tick, item: Request) -> None:
+        try:
+            answer = self._request(tick, item)
+        except CallerError as error:
+            answer = Refused(item.req, error.code, str(error), error.hint, error.retryable)
+        if answer is not None:
+            tick.effects.append(answer)
 
     def _follow(self, tick: Tick, item: PageRead | FloorRead) -> None:
-        if isinstance(item, FloorRead):
-            streams.read_floor(tick, self._turns, item)
-        else:
+        if isinstance(item, PageRead):
             streams.read_page(tick, self._residents, self._turns, self._mirrors, item)
+        else:
+            streams.read_floor(tick, self._turns, item)
         timers.find_lost(tick, item.node)
 
     def _hear_link(
@@ -301,9 +307,9 @@ class Engine:
         author = self._residents.get(item.agent)
         if isinstance(item, Send):
             return sender.send(tick, self._turns, item, author.owner_epoch)
-        if isinstance(item, TellIncident):
-            return signals.tell_incident(tick, item, author.owner_epoch)
-        return answers.reply(tick, self._turns, item, author.owner_epoch)
+        if isinstance(item, Reply):
+            return answers.reply(tick, self._turns, item, author.owner_epoch)
+        return signals.tell_incident(tick, item, author.owner_epoch)
 
     def _change_agent(self, tick: Tick, item: AddAgent | SetAgent | RemoveAgent) -> Answer:
         match item:

@@ -28,7 +28,7 @@ class Ticking:
     def apply(self, batch: Sequence[Input], now: Now) -> list[Effect]:
         """See ``EngineHost.apply``. Raises StorageFull, EngineFailed, StorageFailed."""
         for item in batch:
-            if isinstance(item, ViewChanged):
+            if type(item) is ViewChanged:
                 self._view = item.view
         try:
             effects = self._decide(batch, now)
