@@ -1,60 +1,65 @@
-"""One batch on its way into the own outbox: checked against the head, and indexed.
+"""One batch on its way into the own outbox: entries with what their headers say, hashed and signed once.
 
-Both stores use it, so a batch that would break the chain for every reader is refused before it is written.
+Whoever appends seals. Both stores take nothing else, so that what is written follows on by construction, and
+look only at whether it follows on *their* head: hashing it once more would tell what is known.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 
-from outbox.chain import Checkpoint, Entry, Head, extend
-from outbox.envelope import decode_header
-from outbox.errors import BrokenChain, InvalidEvent, InvalidId, StorageFailed
-from outbox.ids import EventId, event_id
+from outbox.chain import Checkpoint, Entry, Head, Sign, extend, sign_checkpoint
+from outbox.envelope import Header
+from outbox.errors import BrokenChain, StorageFailed
 from outbox.records import Identity
 
 
-class IndexedEntry(msgspec.Struct, frozen=True):
-    """An entry and what its header says for look-ups."""
+class Draft(NamedTuple):
+    """An entry that nobody vouches for yet, and its header as it was before it became bytes."""
 
     entry: Entry
-    event: EventId
-    attempt: int
-    kind: str
-    corr: EventId | None
+    header: Header
 
 
-def check_batch(
-    identity: Identity, head: Head, entries: Sequence[Entry], checkpoint: Checkpoint
-) -> list[IndexedEntry]:
-    """The entries with their index, when they follow ``head`` and end in this checkpoint of this outbox.
+class SealedBatch(msgspec.Struct, frozen=True):
+    """Entries that follow on a head, under a checkpoint; made by ``seal`` alone."""
 
-    The signature is not looked at: whoever appends has just made it. Raises StorageFailed.
+    before: Head
+    drafts: tuple[Draft, ...]
+    checkpoint: Checkpoint
+    bytes: int
+    """What the entries weigh in a page."""
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """What travels."""
+        return tuple(draft.entry for draft in self.drafts)
+
+
+def seal(identity: Identity, head: Head, drafts: Sequence[Draft], sign: Sign) -> SealedBatch:
+    """Vouch for what follows on a head with the node's key.
+
+    Raises StorageFailed for no entries, and for ones that stand elsewhere.
     """
-    if not entries:
+    if not drafts:
         raise StorageFailed("a batch without entries")
-    if (checkpoint.mesh, checkpoint.node) != (identity.mesh, identity.node):
-        raise StorageFailed(f"the checkpoint is of {checkpoint.node}, not of {identity.node}")
     try:
-        reached = extend(head, entries)
+        reached = extend(head, [draft.entry for draft in drafts])
     except BrokenChain as error:
         raise StorageFailed(f"the batch does not follow the head: {error}") from None
-    if reached != checkpoint.head:
-        raise StorageFailed(f"the batch ends at {reached.seq} and does not hash to its checkpoint")
-    return [_indexed(entry) for entry in entries]
+    checkpoint = sign_checkpoint(identity.mesh, identity.node, reached, sign)
+    return SealedBatch(head, tuple(drafts), checkpoint, batch_bytes([draft.entry for draft in drafts]))
+
+
+def check_place(batch: SealedBatch, identity: Identity, head: Head) -> None:
+    """Raises StorageFailed unless the batch is this node's and follows on this head of its outbox."""
+    if (batch.checkpoint.mesh, batch.checkpoint.node) != (identity.mesh, identity.node):
+        raise StorageFailed(f"the checkpoint is of {batch.checkpoint.node}, not of {identity.node}")
+    if batch.before != head:
+        raise StorageFailed(f"the batch does not follow the head: it begins at {batch.before.seq}")
 
 
 def batch_bytes(entries: Sequence[Entry]) -> int:
     """What the entries weigh in a page."""
     return sum(len(entry.header) + len(entry.body) for entry in entries)
-
-
-def _indexed(entry: Entry) -> IndexedEntry:
-    try:
-        header = decode_header(entry.header)
-        event_id(header.event_id)
-        if header.corr_id is not None:
-            event_id(header.corr_id)
-    except (InvalidEvent, InvalidId) as error:
-        raise StorageFailed(f"entry {entry.seq} has no readable header: {error}") from None
-    return IndexedEntry(entry, header.event_id, header.attempt, header.kind, header.corr_id)

@@ -48,7 +48,7 @@ class Journal(
         self._lasting = self._identity
         self._torn = False
         self._kinds_without_rows = set()
-        self._waiting_places, self._recent_places = {}, RecentRows()
+        self._waiting_places, self._recent_places, self._unknown_upto = {}, RecentRows(), None
         self._size = None
         self._quiet = None
 

@@ -32,11 +32,14 @@ class RecentRows(Generic[Row]):
         if len(self._young) >= self._half:
             self._old, self._young = self._young, {}
 
-    def keep_all(self, rows: Mapping[_Key, Row]) -> None:
-        """The same for several, none of which has a body."""
+    def keep_all(self, rows: Mapping[_Key, Row]) -> Mapping[_Key, Row]:
+        """The same for several, none of which has a body; returns what is forgotten for them."""
         self._young.update(rows)
-        if len(self._young) >= self._half:
-            self._old, self._young = self._young, {}
+        if len(self._young) < self._half:
+            return {}
+        forgotten = self._old
+        self._old, self._young = self._young, {}
+        return forgotten
 
     def clear(self) -> None:
         """Forget all: what was written is not certain any more."""

@@ -134,9 +134,13 @@ def statement_sizes(rows: int) -> Iterator[int]:
 
 @cache
 def insert(name: str, columns: tuple[str, ...], rows: int) -> str:
-    """The statement that inserts so many rows."""
+    """The statement that inserts so many rows.
+
+    When one is refused the whole transaction is lost, which it would be anyway; a statement that could be
+    taken back alone first copies each page that it changes.
+    """
     one = "(" + ", ".join("?" * len(columns)) + ")"
-    return f"INSERT INTO {name} ({_quoted(columns)}) VALUES {', '.join([one] * rows)}"  # noqa: S608 - own names
+    return f"INSERT OR ROLLBACK INTO {name} ({_quoted(columns)}) VALUES {', '.join([one] * rows)}"  # noqa: S608 - own names
 
 
 @cache

@@ -105,7 +105,7 @@ def show(tick: Tick, own: OwnStream) -> bool:
         own.shown = True
         tick.store.release()
         tick.effects.append(StreamShown(tick.identity.node, tick.head))
-    elif tick.entries:
+    elif tick.drafts:
         tick.store.hold()
     return own.shown
 

@@ -17,7 +17,8 @@ from gateway.engine.policy import Policy
 from gateway.engine.questions import Questions
 from gateway.engine.unasked import Unasked
 from gateway.routing import Route, choose
-from outbox.chain import Entry, Head, Page, Sign, extend, sign_checkpoint
+from outbox.batch import Draft, seal
+from outbox.chain import Entry, Head, Page, Sign
 from outbox.envelope import Event, encode_event, encode_header, header_of
 from outbox.ids import AgentId, Epoch, EventId, NodeId, Seq
 from outbox.limits import BATCH_BYTES_MAX, BATCH_ENTRIES_MAX
@@ -86,7 +87,7 @@ class Tick:
     via: NodeId | None = None
     """Who brought the page that is being handled, when that is not its writer."""
     effects: list[Effect] = field(default_factory=list)
-    entries: list[Entry] = field(default_factory=list)
+    drafts: list[Draft] = field(default_factory=list)
     loopback: deque[Arrived] = field(default_factory=deque)
     said: set[tuple[NodeId, EventId]] = field(default_factory=set)
     """Events, by their source, of which this tick has said something for the first time."""
@@ -115,7 +116,7 @@ class Tick:
 
     def next_seq(self) -> Seq:
         """Where the next emitted event will stand."""
-        return Seq(self.head.seq + len(self.entries) + 1)
+        return Seq(self.head.seq + len(self.drafts) + 1)
 
     def emit(self, event: Event, to: tuple[NodeId, ...] | str) -> Seq:
         """Put an event into the batch; if this node is among its readers it also arrives here.
@@ -126,19 +127,19 @@ class Tick:
         header = header_of(event, to, len(body))
         seq = self.next_seq()
         entry = Entry(seq, encode_header(header), body)
-        self.entries.append(entry)
+        self.drafts.append(Draft(entry, header))
         if names(header, self.identity.node):
             self.loopback.append(Arrived(self.identity.node, self.head.epoch, entry, event))
         return seq
 
     def seal(self, sign: Sign, *, shown: bool = True) -> None:
         """Write the batch to the store, each piece of it under a signed checkpoint."""
-        for entries in _pieces(self.entries):
-            before = self.head.hash
-            self.head = extend(self.head, entries)
-            checkpoint = sign_checkpoint(self.identity.mesh, self.identity.node, self.head, sign)
-            self.store.append(entries, checkpoint)
-            self.effects.append(Appended(Page(self.head.epoch, entries, checkpoint, before), shown))
+        for drafts in _pieces(self.drafts):
+            batch = seal(self.identity, self.head, drafts, sign)
+            self.store.append(batch)
+            page = Page(self.head.epoch, batch.entries, batch.checkpoint, self.head.hash)
+            self.effects.append(Appended(page, shown))
+            self.head = batch.checkpoint.head
 
     def open_incident(self, kind: str, subject: str, detail: str) -> None:
         """Raise an incident, once."""
@@ -169,16 +170,16 @@ class Tick:
             self.effects.append(IncidentChanged(kind, subject, open=False, detail=known.detail))
 
 
-def _pieces(entries: list[Entry]) -> Iterator[tuple[Entry, ...]]:
+def _pieces(drafts: list[Draft]) -> Iterator[list[Draft]]:
     """Cut a batch so that each piece can travel in one frame."""
-    piece: list[Entry] = []
+    piece: list[Draft] = []
     piece_bytes = 0
-    for entry in entries:
-        entry_bytes = len(entry.header) + len(entry.body)
+    for draft in drafts:
+        entry_bytes = len(draft.entry.header) + len(draft.entry.body)
         if piece and (len(piece) == BATCH_ENTRIES_MAX or piece_bytes + entry_bytes > BATCH_BYTES_MAX):
-            yield tuple(piece)
+            yield piece
             piece, piece_bytes = [], 0
-        piece.append(entry)
+        piece.append(draft)
         piece_bytes += entry_bytes
     if piece:
-        yield tuple(piece)
+        yield piece

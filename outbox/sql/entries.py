@@ -6,7 +6,7 @@ hash, which tells.
 
 from collections.abc import Sequence
 
-from outbox.batch import IndexedEntry, batch_bytes, check_batch
+from outbox.batch import Draft, SealedBatch, check_place
 from outbox.blobref import named_blob
 from outbox.chain import Checkpoint, Entry, Head, Page, Verify, check_signature, extend, genesis
 from outbox.cursor import floor_in, page_end, stretch_after
@@ -205,26 +205,27 @@ class EntryWrites(Writing, EntryReads):
         """The committed entries after a cursor, up to a checkpoint; None at the end of the stream."""
         return self._page(after, self._committed, entries_max, bytes_max)
 
-    def append(self, entries: Sequence[Entry], checkpoint: Checkpoint) -> None:
+    def append(self, batch: SealedBatch) -> None:
         """Add a batch. Raises StorageFailed when it does not follow on or repeats an attempt."""
         self._rows.need_transaction()
-        batch = check_batch(self._identity, self._head, entries, checkpoint)
+        check_place(batch, self._identity, self._head)
+        checkpoint = batch.checkpoint
         self._torn = True
-        self._insert(batch)
+        self._insert(batch.drafts)
         self._rows.database.execute(
             "INSERT INTO checkpoints VALUES (?, ?, ?, ?)",
             (
                 position(checkpoint.epoch, checkpoint.seq),
                 checkpoint.hash,
                 checkpoint.signature,
-                batch_bytes(entries),
+                batch.bytes,
             ),
         )
         self._head = checkpoint.head
         self._torn = False
 
-    def _insert(self, batch: Sequence[IndexedEntry]) -> None:
-        rows = [_outbox_row(self._head.epoch, item) for item in batch]
+    def _insert(self, drafts: Sequence[Draft]) -> None:
+        rows = [_outbox_row(self._head.epoch, draft) for draft in drafts]
         done = 0
         for size in statement_sizes(len(rows)):
             values = [value for row in rows[done : done + size] for value in row]
@@ -232,14 +233,15 @@ class EntryWrites(Writing, EntryReads):
             done += size
 
 
-def _outbox_row(epoch: Epoch, item: IndexedEntry) -> OutboxRow:
+def _outbox_row(epoch: Epoch, draft: Draft) -> OutboxRow:
+    entry, header = draft
     return OutboxRow(
-        position(epoch, item.entry.seq),
-        event_id_bytes(item.event),
-        item.attempt,
-        item.kind,
-        None if item.corr is None else event_id_bytes(item.corr),
-        item.entry.header,
-        item.entry.body,
-        named_blob(item.entry.body),
+        position(epoch, entry.seq),
+        event_id_bytes(header.event_id),
+        header.attempt,
+        header.kind,
+        None if header.corr_id is None else event_id_bytes(header.corr_id),
+        entry.header,
+        entry.body,
+        named_blob(entry.body),
     )

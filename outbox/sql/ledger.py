@@ -1,6 +1,6 @@
 """The ledger in SQL."""
 
-from outbox.ids import AgentId, EventId, NodeId, event_id_bytes
+from outbox.ids import AgentId, EventId, NodeId, event_id_bytes, event_id_from_bytes
 from outbox.recent import RecentRows
 from outbox.records import Received
 from outbox.sql.rows import Asking, Writing
@@ -52,11 +52,17 @@ class LedgerReads(Asking):
 
 
 class LedgerWrites(Writing, LedgerReads):
-    """What the writer adds. It remembers for whom an event has come: all that happens to one asks for it."""
+    """What the writer adds. It remembers for whom an event has come: all that happens to one asks for it.
+
+    Ids begin with the time, so nearly every event that comes has a higher one than any row that is not
+    remembered: that there is no row of it is known then. Clocks that go wrong cost a query, no more.
+    """
 
     _waiting_places: dict[EventId, Places]
     """Of events that this transaction asked for: its own rows may not be in the table yet."""
     _recent_places: RecentRows[Places]
+    _unknown_upto: EventId | None
+    """No row that is not remembered has a higher id; None where the table has to be asked."""
 
     def received(self, source: NodeId, event: EventId, agent: AgentId) -> Received | None:
         """The row of an event that a node sent to a local agent."""
@@ -85,27 +91,37 @@ class LedgerWrites(Writing, LedgerReads):
         """Which nodes have sent the event, and to whom, in order of acceptance."""
         known = self._waiting_places.get(event)
         if known is None:
-            known = self._recent_places.get((event,)) or tuple(
-                self._rows.database.rows(
-                    "SELECT source, to_agent FROM received WHERE event_id = ? ORDER BY arrival",
-                    (event_id_bytes(event),),
-                )
-            )
+            known = self._recent_places.get((event,))
+            if known is None:
+                known = self._kept_places(event) if event <= self._highest_unknown() else ()
             self._waiting_places[event] = known
         return known
+
+    def _kept_places(self, event: EventId) -> Places:
+        sql = "SELECT source, to_agent FROM received WHERE event_id = ? ORDER BY arrival"
+        return tuple(self._rows.database.rows(sql, (event_id_bytes(event),)))
+
+    def _highest_unknown(self) -> EventId:
+        if self._unknown_upto is None:
+            highest = self._rows.database.rows("SELECT max(event_id) FROM received")[0][0]
+            self._unknown_upto = event_id_from_bytes(highest or bytes(16))
+        return self._unknown_upto
 
     def _keep_places(self) -> None:
         """The transaction is committed."""
         found: dict[tuple[Value, ...], Places] = {
             (event,): places for event, places in self._waiting_places.items() if places
         }
-        self._recent_places.keep_all(found)
+        forgotten = self._recent_places.keep_all(found)
+        if forgotten and self._unknown_upto is not None:
+            self._unknown_upto = EventId(max(self._unknown_upto, *(str(event) for (event,) in forgotten)))
         self._waiting_places.clear()
 
     def _forget_places(self) -> None:
         """The transaction is taken back, or rows were deleted."""
         self._recent_places.clear()
         self._waiting_places.clear()
+        self._unknown_upto = None
 
 
 def _key(place: tuple[NodeId, AgentId], event: EventId) -> tuple[NodeId, EventId, AgentId]:

@@ -1,9 +1,7 @@
 """What may be forgotten, in SQL."""
 
-from collections.abc import Sequence
-
-from outbox.batch import batch_bytes
-from outbox.chain import Checkpoint, Entry
+from outbox.batch import SealedBatch
+from outbox.chain import Checkpoint
 from outbox.delivery import settled
 from outbox.errors import StorageFailed
 from outbox.ids import Epoch, NodeId, Seq, event_id_from_bytes
@@ -88,12 +86,12 @@ class RetentionWrites(EpochWrites, LedgerWrites, RetentionReads):
             self._size = super().size()
         return self._size
 
-    def append(self, entries: Sequence[Entry], checkpoint: Checkpoint) -> None:
+    def append(self, batch: SealedBatch) -> None:
         """Add a batch. Raises StorageFailed when it does not follow on or repeats an attempt."""
-        super().append(entries, checkpoint)
+        super().append(batch)
         if self._size is not None:
-            grown = self._size.bytes + batch_bytes(entries)
-            self._size = OutboxSize(self._size.entries + len(entries), grown)
+            entries = self._size.entries + len(batch.drafts)
+            self._size = OutboxSize(entries, self._size.bytes + batch.bytes)
 
     def move_floor(self, epoch: Epoch, seq: Seq) -> Checkpoint:
         """Forget everything up to a checkpoint, with the deliveries and idempotency keys of its events."""

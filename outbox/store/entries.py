@@ -1,9 +1,9 @@
 """The own outbox: what was appended, in order."""
 
-from collections.abc import Sequence
 from typing import Protocol
 
-from outbox.chain import Checkpoint, Entry, Head, Page
+from outbox.batch import SealedBatch
+from outbox.chain import Entry, Head, Page
 from outbox.ids import EventId
 
 
@@ -14,11 +14,11 @@ class EntryStore(Protocol):
         """The last entry of the current epoch, or its genesis."""
         ...
 
-    def append(self, entries: Sequence[Entry], checkpoint: Checkpoint) -> None:
-        """Add entries that follow the head and end in this checkpoint (of ``entries[-1].seq``).
+    def append(self, batch: SealedBatch) -> None:
+        """Add a batch that follows the head.
 
-        The header is decoded for the index: kind, event id, attempt, corrId.
-        Raises StorageFailed when they do not follow on or (event id, attempt) exists; nothing but a rollback
+        Its headers are indexed: kind, event id, attempt, corrId.
+        Raises StorageFailed when it does not follow on or (event id, attempt) exists; nothing but a rollback
         is possible then.
         """
         ...

@@ -1,10 +1,9 @@
 """The outbox in memory."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from outbox.batch import batch_bytes, check_batch
+from outbox.batch import SealedBatch, check_place
 from outbox.chain import Checkpoint, Entry, Head, Page, extend, genesis
 from outbox.cursor import floor_in, page_end, stretch_after
 from outbox.errors import StorageFailed
@@ -79,24 +78,25 @@ class TwinEntries(Transaction):
         """The last entry, or the genesis."""
         return self._head
 
-    def append(self, entries: Sequence[Entry], checkpoint: Checkpoint) -> None:
+    def append(self, batch: SealedBatch) -> None:
         """Add a batch. Raises StorageFailed when it does not follow on or repeats an attempt."""
-        log, epoch = self._log(), self._identity.epoch
-        batch = check_batch(self._identity, self._head, entries, checkpoint)
+        log, epoch, checkpoint = self._log(), self._identity.epoch, batch.checkpoint
+        check_place(batch, self._identity, self._head)
         history = self._histories[epoch]
         self._torn = True
-        for item in batch:
-            if (item.event, item.attempt, epoch) in self._attempts:
-                raise StorageFailed(f"attempt {item.attempt} of {item.event} is in the outbox already")
-            self._set(self._attempts, (item.event, item.attempt, epoch), item.entry.seq)
-            if item.event not in self._first:
-                self._set(self._first, item.event, (epoch, item.entry.seq))
-            for about in {item.event, item.corr or item.event}:
-                self._set(self._about, about, (*self._about.get(about, ()), (epoch, item.entry.seq)))
+        for entry, header in batch.drafts:
+            event, attempt, place = header.event_id, header.attempt, (epoch, entry.seq)
+            if (event, attempt, epoch) in self._attempts:
+                raise StorageFailed(f"attempt {attempt} of {event} is in the outbox already")
+            self._set(self._attempts, (event, attempt, epoch), entry.seq)
+            if event not in self._first:
+                self._set(self._first, event, place)
+            for about in {event, header.corr_id or event}:
+                self._set(self._about, about, (*self._about.get(about, ()), place))
             log.append(history.entries.pop)
-            history.entries.append(item.entry)
+            history.entries.append(entry)
         log.append(history.batches.pop)
-        history.batches.append((checkpoint.seq, batch_bytes(entries)))
+        history.batches.append((checkpoint.seq, batch.bytes))
         self._set(history.checkpoints, checkpoint.seq, checkpoint)
         self._head = checkpoint.head
         self._torn = False

@@ -17,7 +17,8 @@ from gateway.engine.policy import Policy
 from gateway.hosting.inline import InlineHost
 from gateway.hosting.ticking import Ticking
 from gateway.runtime import Runtime
-from outbox.chain import Entry, extend, sign_checkpoint
+from outbox.batch import Draft, seal
+from outbox.chain import Entry
 from outbox.envelope import Event, encode_event, encode_header, header_of
 from outbox.ids import AgentId, MeshId, NodeId, Seq, make_epoch
 from outbox.journal import Journal
@@ -56,19 +57,23 @@ def an_event(size: int = RECORD_BYTES) -> Event:
     return msgspec.structs.replace(event, payload=msgspec.Raw(b'"' + b"x" * room + b'"'))
 
 
+def draft(seq: Seq, to: tuple[NodeId, ...]) -> Draft:
+    """An event on its way into the outbox, as the engine makes it."""
+    event = an_event()
+    body = encode_event(event)
+    header = header_of(event, to, len(body))
+    return Draft(Entry(seq, encode_header(header), body), header)
+
+
 def journal_rate(journal: Journal, batch: int) -> float:
     """Events per second, ``batch`` of them a signed checkpoint and a commit."""
     done, begun = 0, time.perf_counter()
     while time.perf_counter() - begun < SECONDS:
-        head, entries = journal.head(), []
-        for place in range(1, batch + 1):
-            event = an_event()
-            body = encode_event(event)
-            header = encode_header(header_of(event, (THERE,), len(body)))
-            entries.append(Entry(Seq(head.seq + place), header, body))
-        checkpoint = sign_checkpoint(MESH, HERE, extend(head, entries), KEY.sign)
+        head = journal.head()
+        drafts = [draft(Seq(head.seq + place), (THERE,)) for place in range(1, batch + 1)]
+        sealed = seal(journal.identity(), head, drafts, KEY.sign)
         journal.begin()
-        journal.append(entries, checkpoint)
+        journal.append(sealed)
         journal.commit()
         done += batch
     return done / (time.perf_counter() - begun)

@@ -10,15 +10,14 @@ import pytest
 
 from auth.keyring import Keyring
 from gateway.home import Home
-from outbox.chain import Entry, extend, sign_checkpoint
-from outbox.envelope import encode_event, encode_header, header_of
+from outbox.batch import seal
 from outbox.ids import AgentId, Seq
 from outbox.journal import Journal
 from outbox.limits import BATCH_ENTRIES_MAX
 from outbox.records import LocalAgent
 from tests.bench.gateways import Node
 from tests.bench.table import Target, show
-from tests.bench.test_append import an_event
+from tests.bench.test_append import draft
 
 pytestmark = [pytest.mark.bench, pytest.mark.timeout(900)]
 
@@ -34,14 +33,10 @@ def fill(home: Home) -> None:
     journal = Journal.open(home.journal)
     identity = journal.identity()
     for _ in range(EVENTS // BATCH_ENTRIES_MAX):
-        head, entries = journal.head(), []
-        for place in range(1, BATCH_ENTRIES_MAX + 1):
-            event = an_event()
-            body = encode_event(event)
-            entries.append(Entry(Seq(head.seq + place), encode_header(header_of(event, (), len(body))), body))
+        head = journal.head()
+        drafts = [draft(Seq(head.seq + place), ()) for place in range(1, BATCH_ENTRIES_MAX + 1)]
         journal.begin()
-        checkpoint = sign_checkpoint(identity.mesh, identity.node, extend(head, entries), sign)
-        journal.append(entries, checkpoint)
+        journal.append(seal(identity, head, drafts, sign))
         journal.commit()
     journal.begin()
     for number in range(AGENTS):

@@ -16,6 +16,7 @@ from outbox.journal import Journal
 from outbox.memory import MemoryStore
 from outbox.records import Delivery, DeliveryState, Identity, Received, TurnState
 from outbox.store import Store
+from tests.appending import append
 
 # A machine that others use too may stop any example for longer than Hypothesis thinks is fine.
 settings.register_profile("unhurried", deadline=None)
@@ -63,7 +64,7 @@ class World:
 
     def append(self, store: Store, *entries: Entry) -> None:
         """One batch, in the transaction that is open."""
-        store.append(entries, self.checkpoint(store.head(), list(entries)))
+        append(store, entries, self.sign)
 
     def fill(self, store: Store, count: int, *, batch: int = 1, body: bytes = b"{}") -> None:
         """So many batches of ``batch`` fresh events, each committed."""

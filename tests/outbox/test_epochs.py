@@ -28,7 +28,7 @@ def add(store: Store, world: Any, *events: int) -> None:
     store.begin()
     first = store.head().seq + 1
     entries = [world.entry(first + at, event) for at, event in enumerate(events)]
-    store.append(entries, world.checkpoint(store.head(), entries))
+    world.append(store, *entries)
     store.commit()
 
 
@@ -151,7 +151,7 @@ def test_a_rollback_takes_a_new_epoch_back(store: Store, world: Any) -> None:
     store.doubt(MBP, SECOND)
     store.begin_epoch(SECOND)
     entry = world.entry(1, 2)
-    store.append([entry], world.checkpoint(store.head(), [entry]))
+    world.append(store, entry)
     assert store.identity().epoch == SECOND
     store.rollback()
     assert (store.identity(), store.head(), store.shown()) == (world.identity, before, before)
@@ -197,7 +197,7 @@ def test_where_an_event_stands_first(store: Store, world: Any) -> None:
     store.begin()
     again = world.entry(1, 2, attempt=2)
     other = world.entry(2, 3, corr=2)
-    store.append([again, other], world.checkpoint(store.head(), [again, other]))
+    world.append(store, again, other)
     store.commit()
     assert store.first_position(world.event(2)) == (FIRST, 2)
     assert store.first_position(world.event(3)) == (SECOND, 2)

@@ -31,6 +31,7 @@ from outbox.kinds import Outcome
 from outbox.memory import MemoryStore
 from outbox.records import DeliveryState, Incident, LocalAgent, Quarantined, Remembered, TurnState
 from outbox.store import Store
+from tests.appending import sealed
 
 ANN, BOB = AgentId("ann"), AgentId("bob")
 MBP, LAB = NodeId("mbp"), NodeId("lab")
@@ -270,7 +271,7 @@ def test_what_does_not_follow_on_is_refused_and_harms_nothing(store: Store, worl
     entry = world.entry(3, 3)
     store.begin()
     with pytest.raises(StorageFailed):
-        store.append([entry], world.checkpoint(Head(EPOCH, Seq(2), bytes(32)), [entry]))
+        store.append(sealed(world.identity, Head(EPOCH, Seq(2), bytes(32)), [entry], world.sign))
     world.append(store, world.entry(2, 2))
     store.commit()
     assert store.head().seq == 2

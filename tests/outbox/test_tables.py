@@ -45,7 +45,7 @@ def test_a_damaged_row_is_a_storage_failure(world: Any, column: str, value: Any)
 
 
 def test_statements() -> None:
-    assert insert("t", ("a", "b"), 2) == 'INSERT INTO t ("a", "b") VALUES (?, ?), (?, ?)'
+    assert insert("t", ("a", "b"), 2) == 'INSERT OR ROLLBACK INTO t ("a", "b") VALUES (?, ?), (?, ?)'
     assert DOUBTS.select_key() == 'SELECT "source", "epoch" FROM doubts WHERE "source" = ?'
     changed = '"epoch" = excluded."epoch"'
     assert DOUBTS.upsert(1).endswith(f' ON CONFLICT ("source") DO UPDATE SET {changed}')

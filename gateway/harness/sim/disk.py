@@ -5,11 +5,12 @@ has heard of it: nothing that depends on it has left the process then, so both o
 """
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
 from typing import TypeVar
 
-from outbox.chain import Checkpoint, Entry, Head
+from outbox.batch import SealedBatch
+from outbox.chain import Entry, Head
 from outbox.delivery import settled
 from outbox.errors import StorageFull
 from outbox.ids import AgentId, Epoch, EventId, NodeId, Seq
@@ -67,11 +68,11 @@ class Disk(MemoryStore):
         self._last = None
         self.rollback()
 
-    def append(self, entries: Sequence[Entry], checkpoint: Checkpoint) -> None:
-        """Write them, and let the judge see each attempt at the moment when it is made."""
-        for entry in entries:
+    def append(self, batch: SealedBatch) -> None:
+        """Write it, and let the judge see each attempt at the moment when it is made."""
+        for entry in batch.entries:
             self.written(entry)
-        super().append(entries, checkpoint)
+        super().append(batch)
 
     def put_incident(self, incident: Incident) -> None:
         """Write it; the judge wants to see the world as it is at that moment."""

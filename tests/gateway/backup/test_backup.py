@@ -107,18 +107,16 @@ def test_the_keys_of_another_node_do_not_fit(
     home: Home, homes: Callable[[str], Home], tmp_path: Path
 ) -> None:
     from auth.keyring import Keyring
-    from outbox.chain import Entry, extend, sign_checkpoint
+    from outbox.chain import Entry
     from outbox.envelope import Header, encode_header
     from outbox.ids import EventId, Seq
+    from tests.appending import append
 
     journal = Journal.open(home.journal, wal_bytes=0)
     header = encode_header(Header(event_id=EventId("evt_" + "0" * 32), kind="signal", size=2))
     entry = Entry(Seq(1), header, b"{}")
-    who = journal.identity()
-    head = extend(journal.head(), [entry])
-    key = Keyring(home.keys).kept_node_key()
     journal.begin()
-    journal.append([entry], sign_checkpoint(who.mesh, who.node, head, key.sign))
+    append(journal, [entry], Keyring(home.keys).kept_node_key().sign)
     journal.commit()
     journal.close()
     make(home, tmp_path / "b", with_keys=False)

@@ -9,9 +9,9 @@ from auth.keyring import Keyring
 from gateway.clock import Clock
 from gateway.home import Home
 from gateway.judging.evidence import read_node
-from outbox.chain import extend, sign_checkpoint
 from outbox.ids import Epoch, Seq
 from outbox.journal import Journal
+from tests.appending import append
 from tests.gateway.outboxes import STREAM, entry, message
 
 LATER = Epoch("000002-00000000000a")
@@ -30,11 +30,9 @@ def home(tmp_path: Path) -> Home:
 
 def _say(home: Home, journal: Journal, *numbers: int) -> None:
     key = Keyring(home.keys).node_key(CLOCK.entropy)
-    head = journal.head()
-    entries = [entry(head.seq + place, message(number)) for place, number in enumerate(numbers, 1)]
+    first = journal.head().seq + 1
     journal.begin()
-    reached = extend(head, entries)
-    journal.append(entries, sign_checkpoint(STREAM.mesh, STREAM.node, reached, key.sign))
+    append(journal, [entry(seq, message(number)) for seq, number in enumerate(numbers, first)], key.sign)
     journal.commit()
 
 

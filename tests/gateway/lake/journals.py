@@ -7,11 +7,11 @@ from pathlib import Path
 from gateway.lake.collector import Collected, collect
 from gateway.lake.homes import CopySource, OwnSource
 from gateway.lake.lake import Lake
-from outbox.chain import extend, sign_checkpoint
 from outbox.ids import Epoch, NodeId, Seq
 from outbox.journal import Journal
 from outbox.reader import JournalReader
 from outbox.records import Identity
+from tests.appending import append
 from tests.gateway.outboxes import KEY, NOW_MS, STREAM, entry, message, verify
 
 SECOND = Epoch("000002-00000000000b")
@@ -26,9 +26,8 @@ def write(journal: Journal, batches: int, size: int = 5, salt: int = 0) -> None:
     for _ in range(batches):
         first = journal.head().seq + 1
         entries = [entry(seq, message(seq + salt)) for seq in range(first, first + size)]
-        head = extend(journal.head(), entries)
         journal.begin()
-        journal.append(entries, sign_checkpoint(STREAM.mesh, STREAM.node, head, KEY.sign))
+        append(journal, entries, KEY.sign)
         journal.commit()
 
 

@@ -5,12 +5,13 @@ import pytest
 from gateway.copies import Copies
 from gateway.feed import Feed
 from gateway.links.shelf import Shelf
-from outbox.chain import Entry, extend, sign_checkpoint
+from outbox.chain import Entry
 from outbox.envelope import EVERYONE, Header, encode_header
 from outbox.errors import CursorBelowFloor
 from outbox.ids import Epoch, EventId, MeshId, NodeId, Seq
 from outbox.memory import MemoryStore
 from outbox.records import Identity
+from tests.appending import append
 
 MESH, A = MeshId("m" * 43), NodeId("a")
 FIRST, SECOND = Epoch("000001-0123456789ab"), Epoch("000002-0123456789ab")
@@ -24,7 +25,7 @@ def write(store: MemoryStore, count: int) -> None:
         header = Header(event_id=event, kind="signal", to=EVERYONE, size=2)
         entries = (Entry(Seq(head.seq + 1), encode_header(header), b"{}"),)
         store.begin()
-        store.append(entries, sign_checkpoint(MESH, A, extend(head, entries), lambda _: bytes(64)))
+        append(store, entries, lambda _: bytes(64))
         store.commit()
 
 

@@ -16,9 +16,9 @@ from auth.keyring import Keyring
 from gateway.clock import Clock
 from gateway.founding import found
 from gateway.home import Home
-from outbox.chain import Head, extend, sign_checkpoint
 from outbox.ids import NodeId
 from outbox.journal import Journal
+from tests.appending import append
 from tests.gateway.outboxes import entry, message
 
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -40,8 +40,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
     journal.begin()
     for seq in range(head.seq + 1, head.seq + ENTRIES + 1):
         entries = [entry(seq, message(seq, source_node_id=who.node, thread_id=None))]
-        head: Head = extend(head, entries)
-        journal.append(entries, sign_checkpoint(who.mesh, who.node, head, key.sign))
+        append(journal, entries, key.sign)
     journal.commit()
     journal.close()
     return made
