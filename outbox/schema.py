@@ -23,6 +23,7 @@ from outbox.migrations import (
     v9_given_reply,
     v10_ledger_floors,
     v11_lapses,
+    v12_fewer_pages,
 )
 
 COMPONENT = "journal"
@@ -62,4 +63,5 @@ MIGRATIONS = (
     v9_given_reply.STEP,
     v10_ledger_floors.STEP,
     v11_lapses.STEP,
+    v12_fewer_pages.STEP,
 )

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from outbox.ids import AgentId, EventId, NodeId, Seq, event_id_bytes
 from outbox.records import Delivery, DeliveryState
 from outbox.sql.rows import Asking, Writing
-from outbox.tables import DELIVERIES
+from outbox.tables import DELIVERIES, Value
 
 
 class Quiet(NamedTuple):
@@ -15,7 +15,13 @@ class Quiet(NamedTuple):
     until_ms: int | None
 
 
-_UNACCEPTED = "state IN ('emitted', 'retry_pending')"
+# As the two indexes say it: without these words a query goes through the whole table.
+_EMITTED = "state = 'emitted'"
+_HEARD = "state <> 'emitted'"
+_RETRY_PENDING = f"state = 'retry_pending' AND {_HEARD}"
+
+_NEWEST_FIRST = "ORDER BY created_at_ms DESC, event_id DESC, node DESC LIMIT ?"
+_NEWEST = f"SELECT * FROM (SELECT event_id, node FROM deliveries WHERE {{0}} {_NEWEST_FIRST})"  # noqa: S608 - own
 
 
 class DeliveryReads(Asking):
@@ -46,23 +52,27 @@ class DeliveryReads(Asking):
     def unanswered(self, node: NodeId, upto: Seq, emitted_before_ms: int, limit: int) -> list[Delivery]:
         """``emitted`` rows routed to a node, up to a position and a time, in the order of the outbox."""
         clause = (
-            "WHERE state = 'emitted' AND node = ? AND seq <= ? AND emitted_at_ms <= ?"
+            f"WHERE {_EMITTED} AND node = ? AND seq <= ? AND emitted_at_ms <= ?"
             " ORDER BY seq, event_id LIMIT ?"
         )
         return self._rows.all(DELIVERIES, clause, node, upto, emitted_before_ms, limit)
 
     def unaccepted(self, agent: AgentId, node: NodeId | None, limit: int) -> list[Delivery]:
         """``emitted`` and ``retry_pending`` rows for an agent that stand at a node, or at none, by seq."""
-        clause = f"WHERE {_UNACCEPTED} AND to_agent = ? AND node = ? ORDER BY seq, event_id LIMIT ?"
+        clause = (
+            f"WHERE ({_EMITTED} OR {_RETRY_PENDING}) AND to_agent = ? AND node = ?"
+            " ORDER BY seq, event_id LIMIT ?"
+        )
         return self._rows.all(DELIVERIES, clause, agent, node or "", limit)
 
     def deliveries_in(
         self, state: DeliveryState, after: tuple[int, EventId, NodeId | None], limit: int
     ) -> list[Delivery]:
         """Rows in a state after ``(created_at_ms, event, node)``, oldest first."""
+        which = _EMITTED if state is DeliveryState.EMITTED else _HEARD
         clause = (
-            "WHERE state = ? AND created_at_ms >= ? AND (created_at_ms, event_id, node) > (?, ?, ?)"
-            " ORDER BY created_at_ms, event_id, node LIMIT ?"
+            f"WHERE state = ? AND {which} AND created_at_ms >= ?"
+            " AND (created_at_ms, event_id, node) > (?, ?, ?) ORDER BY created_at_ms, event_id, node LIMIT ?"
         )
         at_ms, event, node = after
         place = (at_ms, event_id_bytes(event), node or "")
@@ -71,7 +81,7 @@ class DeliveryReads(Asking):
     def dead_letters(self, before: tuple[int, EventId], limit: int) -> list[Delivery]:
         """Dead letters that nobody dismissed, newest first, older than ``(created_at_ms, event)``."""
         clause = (
-            "WHERE state = 'dead_letter' AND dismissed_at_ms IS NULL AND created_at_ms <= ?"
+            f"WHERE state = 'dead_letter' AND {_HEARD} AND dismissed_at_ms IS NULL AND created_at_ms <= ?"
             " AND (created_at_ms, event_id) < (?, ?) ORDER BY created_at_ms DESC, event_id DESC LIMIT ?"
         )
         at_ms, event = before
@@ -79,15 +89,21 @@ class DeliveryReads(Asking):
 
     def count_unaccepted(self) -> dict[NodeId | None, int]:
         """``emitted`` and ``retry_pending`` rows by where they stand."""
-        found = self._rows.counts(DELIVERIES, "node", f"WHERE {_UNACCEPTED}")
+        found = self._rows.counts(DELIVERIES, "node", f"WHERE {_EMITTED}", f"WHERE {_RETRY_PENDING}")
         return {NodeId(node) if node else None: count for node, count in found.items()}
 
     def deliveries(self, states: Iterable[str], limit: int) -> list[Delivery]:
         """The newest rows in any of these states, newest first."""
-        wanted = [str(state) for state in states]
-        marks = ", ".join("?" * len(wanted))
-        clause = f"WHERE state IN ({marks}) ORDER BY created_at_ms DESC, event_id DESC, node DESC LIMIT ?"
-        return self._rows.all(DELIVERIES, clause, *wanted, limit)
+        wanted = tuple(str(state) for state in states)
+        newest = [_NEWEST.format(f"state IN ({', '.join('?' * len(wanted))}) AND {_HEARD}")]
+        values: tuple[Value, ...] = (*wanted, limit)
+        if DeliveryState.EMITTED in wanted:
+            newest.append(_NEWEST.format(_EMITTED))
+            values = (*values, limit)
+        keys = f"SELECT * FROM ({' UNION ALL '.join(newest)})"  # noqa: S608 - own names
+        return self._rows.all(
+            DELIVERIES, f"WHERE (event_id, node) IN ({keys}) {_NEWEST_FIRST}", *values, limit
+        )
 
     def deliveries_after(self, node: NodeId, after: Seq) -> list[Delivery]:
         """Rows at a node whose attempt stands after a position, by seq."""
@@ -95,7 +111,7 @@ class DeliveryReads(Asking):
 
     def count_deliveries(self) -> dict[str, int]:
         """Rows by state."""
-        return self._rows.counts(DELIVERIES, "state")
+        return self._rows.counts(DELIVERIES, "state", f"WHERE {_EMITTED}", f"WHERE {_HEARD}")
 
 
 class DeliveryWrites(Writing, DeliveryReads):

@@ -2,14 +2,21 @@
 
 from outbox.ids import AgentId, EventId, NodeId, event_id_bytes, event_id_from_bytes
 from outbox.recent import RecentRows
-from outbox.records import Received
+from outbox.records import Received, TurnState
 from outbox.sql.rows import Asking, Writing
 from outbox.tables import RECEIVED, Value
 
 Places = tuple[tuple[NodeId, AgentId], ...]
 """Who sent an event, and to whom."""
 
+_OPEN_STATES = (TurnState.HELD, TurnState.QUEUED, TurnState.LEASED)
 _OPEN = "state IN ('held', 'queued', 'leased')"
+
+_NEWEST = (
+    "SELECT arrival FROM (SELECT arrival FROM received WHERE state = '{0}' AND to_agent = ?1"
+    " ORDER BY arrival DESC LIMIT ?2)"
+)
+"""Of each state its newest rows are found at one end of the index; of all states together they are not."""
 
 
 class LedgerReads(Asking):
@@ -42,9 +49,10 @@ class LedgerReads(Asking):
 
     def inbox(self, agent: AgentId, *, done: bool, limit: int) -> list[Received]:
         """An agent's newest rows, newest last: the unfinished ones, or with ``done`` all of them."""
-        # "+" hides the order from the planner: else it walks all of the agent's history for a few open rows
-        which = "ORDER BY arrival" if done else f"AND {_OPEN} ORDER BY +arrival"
-        return self._rows.all(RECEIVED, f"WHERE to_agent = ? {which} DESC LIMIT ?", agent, limit)[::-1]
+        states = TurnState if done else _OPEN_STATES
+        newest = " UNION ALL ".join(_NEWEST.format(state) for state in states)
+        clause = f"WHERE arrival IN ({newest}) ORDER BY arrival DESC LIMIT ?2"
+        return self._rows.all(RECEIVED, clause, agent, limit)[::-1]
 
     def count_received(self) -> dict[str, int]:
         """Rows by state."""

@@ -4,6 +4,7 @@ Reads of the writer see its open transaction: by key they look into the table's 
 writes that buffer before it runs.
 """
 
+from collections import Counter
 from typing import Any
 
 from outbox.buffer import WriteBuffer
@@ -28,10 +29,16 @@ class Rows:
         rows: list[Values] = self.database.rows(table.select(clause), values)
         return [table.decode(row) for row in rows]
 
-    def counts(self, table: Table[Row], column: str, where: str = "") -> dict[str, int]:
-        """How many rows have each value of a column."""
-        sql = f"SELECT {column}, count(*) FROM {table.name} {where} GROUP BY {column}"  # noqa: S608 - own names
-        return {str(value): int(count) for value, count in self.database.rows(sql)}
+    def counts(self, table: Table[Row], column: str, *parts: str) -> dict[str, int]:
+        """How many rows have each value of a column, or those of several parts of the table."""
+        sql = " UNION ALL ".join(
+            f"SELECT {column}, count(*) FROM {table.name} {part} GROUP BY {column}"  # noqa: S608 - own names
+            for part in parts or ("",)
+        )
+        found: Counter[str] = Counter()
+        for value, count in self.database.rows(sql):
+            found[str(value)] += int(count)
+        return dict(found)
 
     def least(self, table: Table[Row], column: str) -> int | None:
         """The smallest number in a column; None when there is none."""
@@ -57,10 +64,10 @@ class BufferedRows(Rows):
         self._buffers[table].flush()
         return super().all(table, clause, *values)
 
-    def counts(self, table: Table[Row], column: str, where: str = "") -> dict[str, int]:
+    def counts(self, table: Table[Row], column: str, *parts: str) -> dict[str, int]:
         """How many rows have each value of a column."""
         self._buffers[table].flush()
-        return super().counts(table, column, where)
+        return super().counts(table, column, *parts)
 
     def least(self, table: Table[Row], column: str) -> int | None:
         """The smallest number in a column; None when there is none."""
