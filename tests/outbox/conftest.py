@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from hypothesis import settings
 
 from outbox.chain import Checkpoint, Entry, Head, extend, sign_checkpoint
 from outbox.envelope import Header, encode_header
@@ -17,10 +16,6 @@ from outbox.memory import MemoryStore
 from outbox.records import Delivery, DeliveryState, Identity, Received, TurnState
 from outbox.store import Store
 from tests.appending import append
-
-# A machine that others use too may stop any example for longer than Hypothesis thinks is fine.
-settings.register_profile("unhurried", deadline=None)
-settings.load_profile("unhurried")
 
 MESH = MeshId("mesh-" + "x" * 38)
 NODE = NodeId("vps")
