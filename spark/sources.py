@@ -23,7 +23,7 @@ from spark.layout import (
 from spark.limits import CONDITIONS_MAX
 from spark.objects import LakePath, matching, size_of, spark_name
 from spark.schema import nothing, spark_schema
-from spark.spans import Span, overlaps
+from spark.spans import Span, overlaps, without
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -76,7 +76,7 @@ def event_files(lake: LakePath) -> EventFiles:
         sum(map(size_of, paths)),
         tuple(sorted({stream[0] for directory in streams if (stream := stream_of(directory))})),
         tuple(_copies(lake, held, proofs)),
-        tuple(_forgotten(lake)),
+        tuple(_forgotten(lake, held)),
         proofs,
     )
 
@@ -87,10 +87,13 @@ def _held(directory: LakePath) -> dict[Span, LakePath]:
     return {span: found[span] for span in covering(path.name for path in found.values())}
 
 
-def _forgotten(lake: LakePath) -> Iterator[Forgotten]:
+def _forgotten(lake: LakePath, held: Mapping[LakePath, Mapping[Span, LakePath]]) -> Iterator[Forgotten]:
+    """What is not here: a note may reach over entries that a peer still had."""
+    here = {stream_of(directory): list(spans) for directory, spans in held.items()}
     for directory in matching(lake / FORGOTTEN, STREAMS_GLOB):
         stream = stream_of(directory)
-        places = covering(path.name for path in directory.glob("seq-*.json"))
+        noted = covering(path.name for path in directory.glob("seq-*.json"))
+        places = [rest for place in noted for rest in without(place, here.get(stream, ()))]
         if stream is not None and places:
             yield Forgotten(*stream, tuple(places))
 

@@ -21,6 +21,7 @@ from gateway.door import admitted_key
 from gateway.errors import Denied, TimedOut, Unreachable
 from gateway.home import Home
 from gateway.lake.collector import Collected, collect, together
+from gateway.lake.holes import holes
 from gateway.lake.lake import Lake
 from gateway.lake.proofs import keep_proofs
 from gateway.links.peering import Contact
@@ -116,6 +117,8 @@ class Rounds:
         self._sessions, self._lake, self._clock = sessions, lake, clock
         self._asked_ms: dict[NodeId, int] = {}
         """When a gateway was dialled last, on the monotonic clock."""
+        self._filled_ms: dict[NodeId, int] = {}
+        """When a node was asked for what is missing of its own outbox, likewise."""
 
     @classmethod
     @asynccontextmanager
@@ -145,8 +148,10 @@ class Rounds:
         tally = _Tally(only, progress)
         reached = False
         for contact in self._sessions.contacts():
+            fills = self._is_to_fill(contact, tally)
             if (
                 reached
+                and not fills
                 and contact.node not in self._missing(tally)
                 and not self._may_know_more(contact, tally)
             ):
@@ -155,7 +160,7 @@ class Rounds:
             try:
                 visitor = await self._sessions.visitor(contact)
                 reached = True
-                await self._read(visitor, contact, tally)
+                await self._read(visitor, contact, tally, fills=fills)
             except (Unreachable, TimedOut, Denied, PeerError) as error:
                 tally.failed(contact.node, error)
                 await self._sessions.leave(contact)
@@ -189,17 +194,31 @@ class Rounds:
             for peer in view.peers(self._sessions.who.node)
         )
 
-    async def _read(self, visitor: Visitor, contact: Contact, tally: _Tally) -> None:
-        """All that one gateway offers and nobody had before it. Raises PeerError when the link is over."""
+    def _is_to_fill(self, contact: Contact, tally: _Tally) -> bool:
+        """Whether some of its outbox is missing before other entries, and it was not asked for it lately."""
+        now_ms, node = self._clock.mono_ms(), contact.node
+        is_due = now_ms - self._filled_ms.get(node, -LOOK_AROUND_S * 1000) >= LOOK_AROUND_S * 1000
+        if not (is_due and tally.concerns(node) and any(holes(self._lake, self._sessions.who.mesh, node))):
+            return False
+        self._filled_ms[node] = now_ms
+        return True
+
+    async def _read(self, visitor: Visitor, contact: Contact, tally: _Tally, *, fills: bool) -> None:
+        """All that one gateway offers and nobody had before it, and of its own outbox what is missing.
+
+        Raises PeerError when the link is over.
+        """
         if any(self._sessions.view.node(node) is None for node in visitor.stocks):
             await self._sessions.look_around(contact)
         for node in sorted(visitor.stocks.keys() - {self._sessions.who.node}):
             verify = self._verify_of(node)
             older = _has_earlier(epoch := visitor.stocks[node].epoch) and visitor.looked.get(node) != epoch
-            if verify is None or not (tally.wants(node) or (older and tally.concerns(node))):
+            fill = fills and node == contact.node
+            if verify is None or not (tally.wants(node) or fill or (older and tally.concerns(node))):
                 continue
             try:
-                tally.add(node, await self._collect(visitor, node, verify, tally.progress, earlier=older))
+                done = await self._collect(visitor, node, verify, tally.progress, earlier=older, fills=fill)
+                tally.add(node, done)
                 visitor.looked[node] = epoch
             except PeerError as fault:
                 if visitor.fault is not None:
@@ -207,7 +226,14 @@ class Rounds:
                 tally.failed(node, fault)
 
     async def _collect(
-        self, visitor: Visitor, node: NodeId, verify: Verify, progress: Progress, *, earlier: bool
+        self,
+        visitor: Visitor,
+        node: NodeId,
+        verify: Verify,
+        progress: Progress,
+        *,
+        earlier: bool,
+        fills: bool,
     ) -> Collected:
         who = self._sessions.who
         return await asyncio.to_thread(
@@ -219,6 +245,7 @@ class Rounds:
             now_ms=self._clock.wall_ms(),
             progress=lambda seq: progress(node, seq),
             earlier=RemoteSource(visitor, node, who.mesh, earlier=True) if earlier else None,
+            fills=fills,
         )
 
     def _verify_of(self, node: NodeId) -> Verify | None:

@@ -8,12 +8,14 @@ before it was collected is noted as such; what merely is not here is missing, an
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
 from gateway.lake.histories import keep_other_history
+from gateway.lake.holes import holes
 from gateway.lake.lake import Lake
 from gateway.lake.rows import row_of
 from gateway.lake.source import Source
@@ -30,6 +32,9 @@ Progress = Callable[[Seq], None]
 
 
 _Fault = PeerError | CursorPastEnd
+
+
+_NO_END = Seq(2**63 - 1)
 
 
 class Collected(msgspec.Struct, frozen=True):
@@ -54,6 +59,7 @@ class _Chunk(msgspec.Struct):
     rows: list[EventRow]
     bad: list[Quarantined]
     checkpoint: Checkpoint | None = None
+    """Where its rows end; None when it has none."""
     fault: _Fault | None = None
     ended: bool = False
     """There is no more to read."""
@@ -79,11 +85,13 @@ def collect(
     now_ms: int,
     progress: Progress,
     earlier: Source | None = None,
+    fills: bool = True,
 ) -> Collected:
     """Bring the lake up to the end of an outbox; ``now_ms`` is what its times are checked against.
 
     Of ``stream`` mesh and node count: which epochs there are, the source says. ``earlier`` is read for epochs
     before that in which the lake stands: for what follows in those that it has, and for those that it lacks.
+    With ``fills`` the source is asked for what is missing before that (``gateway.lake.holes``).
 
     Raises BrokenChain, BadCheckpoint or StreamForked (what came before is kept), LakeBusy, LakeDamaged,
     StorageFailed and the cursor errors of ``read``.
@@ -95,17 +103,21 @@ def collect(
         if earlier is not None:
             done, older = _bring_earlier(work._replace(source=earlier), done)
             fault = fault or older
+        if fault is None and fills:
+            done = _fill_holes(work, done, earlier)
     if fault is not None:
         raise fault
     return done
 
 
-def _bring(work: _Work, done: Collected, only: Epoch | None = None) -> tuple[Collected, _Fault | None]:
-    """Add what follows where ``done`` stands; of ``only`` this epoch, if it is given."""
+def _bring(
+    work: _Work, done: Collected, only: Epoch | None = None, until: Seq = _NO_END
+) -> tuple[Collected, _Fault | None]:
+    """Add what follows where ``done`` stands; of ``only`` this epoch, if it is given, and up to ``until``."""
     while True:
-        chunk = _next_chunk(work, done.head, only)
+        chunk = _next_chunk(work, done.head, only, until)
+        _note_forgotten(work, done.head, chunk)
         if chunk.checkpoint is not None:
-            _note_forgotten(work, done.head, chunk)
             there = replace(work.stream, epoch=chunk.head.epoch)
             work.lake.commit(there, chunk.checkpoint, chunk.rows, chunk.bad)
             done = _add(done, chunk)
@@ -137,6 +149,20 @@ def _bring_earlier(work: _Work, done: Collected) -> tuple[Collected, _Fault | No
     except CursorError:
         pass  # its outbox ends before
     return done, first_fault
+
+
+def _fill_holes(work: _Work, done: Collected, earlier: Source | None) -> Collected:
+    """Add what a source has of what is missing before other entries, or its writer's word that it forgot it.
+
+    One that has nothing to say to it, or something that does not fit, is no fault: the hole shows.
+    """
+    current = done.head
+    for after, last in holes(work.lake, work.stream.mesh, work.stream.node):
+        source = work.source if after.epoch == current.epoch else earlier
+        if source is not None:
+            with suppress(PeerError, CursorError):
+                done, _ = _bring(work._replace(source=source), replace(done, head=after), after.epoch, last)
+    return replace(done, head=current)
 
 
 def _earlier_places(work: _Work, current: Epoch) -> Iterator[Head]:
@@ -185,19 +211,21 @@ def _note_forgotten(work: _Work, after: Head, chunk: _Chunk) -> None:
         work.lake.note_forgotten(replace(work.stream, epoch=floor.epoch), Seq(first), floor)
 
 
-def _next_chunk(work: _Work, after: Head, only: Epoch | None) -> _Chunk:
-    """Entries of one epoch: as many as go into one file, or as there are."""
-    source, stream = work.source, work.stream
-    chunk = _Chunk(after, after, [], [])
-    while len(chunk.rows) < FILE_ROWS_MAX:
+def _next_chunk(work: _Work, after: Head, only: Epoch | None, until: Seq) -> _Chunk:
+    """Entries of one epoch: as many as go into one file, or as there are, or are wanted."""
+    stream, chunk = work.stream, _Chunk(after, after, [], [], ended=after.seq >= until)
+    while len(chunk.rows) < FILE_ROWS_MAX and chunk.head.seq < until:
         try:
-            page, start = _next_page(source, chunk.head, stream, work.verify)
+            page, start = _next_page(work, chunk.head, min(PAGE_ENTRIES_MAX, until - chunk.head.seq))
             if page is None or only not in {None, page.epoch}:
                 chunk.ended = True
                 break
             if chunk.rows and start != chunk.head:
                 break  # another epoch, or what follows on a hole, goes into its own file
             chunk.before = start if not chunk.rows else chunk.before
+            if start.seq >= until:  # all of it, or what is left of it, is not here
+                chunk.ended = True
+                break
             check_signature(page.checkpoint, stream.mesh, stream.node, work.verify)
             chunk.head = follow(start, page)
         except (PeerError, CursorPastEnd) as fault:
@@ -208,17 +236,18 @@ def _next_chunk(work: _Work, after: Head, only: Epoch | None) -> _Chunk:
     return chunk
 
 
-def _next_page(source: Source, after: Head, stream: Identity, verify: Verify) -> tuple[Page | None, Head]:
+def _next_page(work: _Work, after: Head, entries_max: int) -> tuple[Page | None, Head]:
     """The page after a head, and the head that it follows: where an epoch begins, or what is left of it."""
+    source, stream = work.source, work.stream
     try:
-        page = source.read(after, PAGE_ENTRIES_MAX, PAGE_BYTES_MAX)
+        page = source.read(after, entries_max, PAGE_BYTES_MAX)
     except CursorBelowFloor:
-        page = source.read(replace(after, seq=Seq(0)), PAGE_ENTRIES_MAX, PAGE_BYTES_MAX)
+        page = source.read(replace(after, seq=Seq(0)), entries_max, PAGE_BYTES_MAX)
     if page is None or (page.epoch == after.epoch and page.entries[0].seq == after.seq + 1):
         return page, after
     floor = source.floor()
     if floor is not None and floor.epoch == page.epoch and floor.seq + 1 == page.entries[0].seq:
-        check_signature(floor, stream.mesh, stream.node, verify)
+        check_signature(floor, stream.mesh, stream.node, work.verify)
         return page, floor.head
     if epoch_ordinal(page.epoch) > epoch_ordinal(after.epoch):
         return page, genesis(stream.mesh, stream.node, page.epoch)

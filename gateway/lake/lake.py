@@ -10,7 +10,7 @@ import fcntl
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path, PurePath
+from pathlib import Path
 
 import msgspec
 import pyarrow as pa
@@ -117,9 +117,23 @@ class Lake:
 
     def ends(self, mesh: MeshId, node: NodeId) -> list[Head]:
         """How far each epoch of this outbox is collected, oldest first. Raises LakeDamaged."""
+        return [self.end(mesh, (node, epoch), spans[-1]) for epoch, spans in self.held(node).items()]
+
+    def held(self, node: NodeId) -> dict[Epoch, list[Span]]:
+        """What the files of each epoch of this outbox hold, oldest first."""
         directories = matching((self.root / EVENTS / stream_dir(node, Epoch("*"))).parent, "epoch=*")
-        found = [(directory, spans) for directory in directories if (spans := _spans(directory))]
-        return [_end_of(directory, spans[-1], mesh) for directory, spans in found]
+        found = ((stream_of(directory), _spans(directory)) for directory in directories)
+        return {stream[1]: spans for stream, spans in found if stream is not None and spans}
+
+    def end(self, mesh: MeshId, stream: tuple[NodeId, Epoch], span: Span) -> Head:
+        """The head at the end of a file. Raises LakeDamaged."""
+        return _end_of(self.root / EVENTS / stream_dir(*stream), span, mesh)
+
+    def forgotten(self, stream: tuple[NodeId, Epoch]) -> list[Span]:
+        """What its writer has signed away of an epoch, in order."""
+        return covering(
+            path.name for path in (self.root / FORGOTTEN / stream_dir(*stream)).glob("seq-*.json")
+        )
 
     def has_other(self, stream: Identity) -> bool:
         """Whether entries of a second history of an epoch are kept."""
@@ -199,7 +213,8 @@ class Lake:
         files, rows = 0, 0
         faults: list[Fault] = []
         for directory in matching(self.root / EVENTS, STREAMS_GLOB):
-            due, forgotten = Seq(1), self._forgotten(directory)
+            stream = stream_of(directory)
+            due, forgotten = Seq(1), self.forgotten(stream) if stream else []
             for span in _spans(directory):
                 path = directory / span.file_name
                 problem = problem_of(path, span, key_of) or _gap(span, due, forgotten)
@@ -210,10 +225,6 @@ class Lake:
         found = ((path, proof_problem(path, key_of)) for path in proofs)
         faults += [Fault(_within(path, self.root), problem) for path, problem in found if problem]
         return Verified(files, rows, tuple(faults))
-
-    def _forgotten(self, directory: LakePath) -> list[Span]:
-        notes = self.root / FORGOTTEN / PurePath(*directory.parts[-2:])
-        return covering(path.name for path in notes.glob("seq-*.json"))
 
     def _proof(self, proof: ForkProof) -> LakePath:
         known = proof.known
