@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import NewType
 
 from outbox.errors import InvalidId
-from outbox.limits import EVENTS_REMEMBERED, NAME_CHARS_MAX, NAMES_REMEMBERED
+from outbox.limits import NAME_CHARS_MAX, NAMES_REMEMBERED
 
 MeshId = NewType("MeshId", str)
 """RFC 7638 thumbprint of the mesh root key: 43 characters of base64url."""
@@ -62,7 +62,6 @@ def agent_id(text: str) -> AgentId:
     return AgentId(_name(text, "agent"))
 
 
-@lru_cache(EVENTS_REMEMBERED)
 def event_id(text: str) -> EventId:
     """Check the text form of an event id. Raises InvalidId."""
     if not _EVENT.fullmatch(text):
@@ -70,7 +69,6 @@ def event_id(text: str) -> EventId:
     return EventId(text)
 
 
-@lru_cache(EVENTS_REMEMBERED)
 def event_id_bytes(event: EventId) -> bytes:
     """The 16 bytes an event id takes at rest."""
     return bytes.fromhex(event[4:])

@@ -86,9 +86,6 @@ TIMES_REMEMBERED = 4096
 NAMES_REMEMBERED = 1024
 """Names and epochs that were found to be well-formed: an event carries four, and a mesh has some hundred."""
 
-EVENTS_REMEMBERED = 4096
-"""Event ids that were found to be well-formed, and their stored form: answers name the same few again."""
-
 HEADERS_REMEMBERED = 1024
 """Headers in both forms: store, links and reader look at the same one within a tick or two. 8 MiB at most."""
 

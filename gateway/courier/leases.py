@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+import msgspec
+
 from gateway.courier.item import Item
 
 
@@ -17,7 +19,7 @@ def holder(session: str | None, subscriber: str) -> Holder:
     return Holder(None, subscriber) if session is None else Holder(session, None)
 
 
-class Lease(NamedTuple):
+class Lease(msgspec.Struct, frozen=True, gc=False):
     """An item in somebody's hands. When it ends stands in the courier's timers."""
 
     id: str
