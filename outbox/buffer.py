@@ -11,7 +11,7 @@ from typing import Generic
 from outbox.database import Database
 from outbox.limits import ROWS_BUFFERED_MAX
 from outbox.recent import RecentRows
-from outbox.tables import Row, Table, Value, statement_sizes
+from outbox.tables import Row, Table, Value, portions
 
 
 class WriteBuffer(Generic[Row]):
@@ -24,6 +24,10 @@ class WriteBuffer(Generic[Row]):
         self._has_bodies = "body" in table.columns
         self._rows: dict[tuple[Value, ...], Row] = {}
         self._written: RecentRows[Row] = RecentRows()
+
+    def __bool__(self) -> bool:
+        """Whether anything waits."""
+        return bool(self._rows)
 
     def get(self, key: tuple[Value, ...]) -> Row | None:
         """The row that waits under this key, or was written lately."""
@@ -39,12 +43,8 @@ class WriteBuffer(Generic[Row]):
         """Write what waits, in the order in which the keys came. Raises StorageFull, StorageFailed."""
         if not self._rows:
             return
-        rows = self._table.encode_all(self._rows.values())
-        done = 0
-        for size in statement_sizes(len(rows)):
-            values = [value for row in rows[done : done + size] for value in row]
+        for size, values in portions(self._table.encode_all(self._rows.values())):
             self._database.execute(self._table.upsert(size), values)
-            done += size
         if self._has_bodies:
             for key, row in self._rows.items():
                 self._written.keep(key, row)

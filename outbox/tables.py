@@ -3,8 +3,9 @@
 Columns are named after the record's fields, in their order. Only event ids change their form at rest.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
+from itertools import chain
 from operator import attrgetter
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -35,7 +36,7 @@ Values = tuple[Any, ...]
 
 Row = TypeVar("Row", bound=msgspec.Struct)
 
-ROWS_PER_STATEMENT = (256, 64, 16, 4, 1)
+ROWS_PER_STATEMENT = (256, 64, 16, 4, 2, 1)
 """Sizes of multi-row statements: few enough to stay prepared, large enough that a batch is a few calls."""
 
 
@@ -124,12 +125,13 @@ def _places(columns: tuple[str, ...]) -> Places:
     return Places(event, node)
 
 
-def statement_sizes(rows: int) -> Iterator[int]:
-    """How many rows each statement takes when so many are written."""
+def portions(rows: Sequence[Values]) -> Iterator[tuple[int, list[Value]]]:
+    """Rows as statements take them: how many, and their values one after another."""
+    done = 0
     for size in ROWS_PER_STATEMENT:
-        while rows >= size:
-            yield size
-            rows -= size
+        while len(rows) - done >= size:
+            yield size, list(chain.from_iterable(rows[done : done + size]))
+            done += size
 
 
 @cache

@@ -13,7 +13,7 @@ from outbox.limits import SEQ_MAX
 from outbox.records import Copy, Identity
 from outbox.schema import copied, seq_of
 from outbox.sql.rows import Asking, Writing
-from outbox.tables import COPIES, insert, statement_sizes
+from outbox.tables import COPIES, insert, portions
 
 _ENTRY_COLUMNS = ("position", "header", "body", "blob")
 
@@ -145,8 +145,5 @@ class CopyWrites(Writing, CopyReads):
             (copied(copy.number, entry.seq), entry.header, entry.body, named_blob(entry.body))
             for entry in entries
         ]
-        done = 0
-        for size in statement_sizes(len(rows)):
-            values = [value for row in rows[done : done + size] for value in row]
+        for size, values in portions(rows):
             self._rows.database.execute(insert("copied_entries", _ENTRY_COLUMNS, size), values)
-            done += size

@@ -16,7 +16,7 @@ from outbox.limits import SEQ_MAX
 from outbox.records import EpochRow, Identity
 from outbox.schema import ordinal_of, position, seq_of
 from outbox.sql.rows import Asking, Writing
-from outbox.tables import EPOCHS, OutboxRow, insert, statement_sizes
+from outbox.tables import EPOCHS, OutboxRow, insert, portions
 from outbox.verification import Progress, verify_outbox
 
 
@@ -225,18 +225,15 @@ class EntryWrites(Writing, EntryReads):
         self._torn = False
 
     def _insert(self, drafts: Sequence[Draft]) -> None:
-        rows = [_outbox_row(self._head.epoch, draft) for draft in drafts]
-        done = 0
-        for size in statement_sizes(len(rows)):
-            values = [value for row in rows[done : done + size] for value in row]
+        base = position(self._head.epoch, Seq(0))
+        for size, values in portions([_outbox_row(base, draft) for draft in drafts]):
             self._rows.database.execute(insert("outbox", OutboxRow._fields, size), values)
-            done += size
 
 
-def _outbox_row(epoch: Epoch, draft: Draft) -> OutboxRow:
+def _outbox_row(base: int, draft: Draft) -> OutboxRow:
     entry, header = draft
     return OutboxRow(
-        position(epoch, entry.seq),
+        base | entry.seq,
         event_id_bytes(header.event_id),
         header.attempt,
         header.kind,

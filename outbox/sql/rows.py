@@ -76,8 +76,10 @@ class BufferedRows(Rows):
 
     def put(self, table: Table[Row], row: Row) -> None:
         """Insert or replace a row. Raises StorageFailed outside a transaction."""
-        self.need_transaction()
-        self._buffers[table].put(row)
+        buffer = self._buffers[table]
+        if not buffer:  # else a transaction is open: nothing waits after its end
+            self.need_transaction()
+        buffer.put(row)
 
     def drop(self, table: Table[Row], clause: str, *values: Value) -> int:
         """Delete rows; returns how many. Raises StorageFailed outside a transaction."""

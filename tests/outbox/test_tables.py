@@ -7,15 +7,28 @@ from hypothesis import strategies as st
 
 from outbox.errors import StorageFailed
 from outbox.kinds import Outcome
-from outbox.tables import DELIVERIES, DOUBTS, QUARANTINED, RECEIVED, Cursor, insert, statement_sizes
+from outbox.tables import (
+    DELIVERIES,
+    DOUBTS,
+    QUARANTINED,
+    RECEIVED,
+    ROWS_PER_STATEMENT,
+    Cursor,
+    insert,
+    portions,
+)
 
 
 @given(st.integers(0, 5000))
-def test_statement_sizes_add_up(rows: int) -> None:
-    sizes = list(statement_sizes(rows))
-    assert sum(sizes) == rows
+def test_portions_are_all_rows_in_few_sizes(rows: int) -> None:
+    written = list(portions([(row, str(row)) for row in range(rows)]))
+    assert [value for _, values in written for value in values] == [
+        x for row in range(rows) for x in (row, str(row))
+    ]
+    assert all(len(values) == 2 * size for size, values in written)
+    assert {size for size, _ in written} <= set(ROWS_PER_STATEMENT)
+    sizes = [size for size, _ in written]
     assert sizes == sorted(sizes, reverse=True)
-    assert len(sizes) <= rows // 256 + 4 * 3 + 1
 
 
 def test_a_record_survives_its_row(world: Any) -> None:
