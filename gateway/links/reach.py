@@ -32,8 +32,11 @@ class Reach:
 
 
 def is_local(url: str) -> bool:
-    """Whether a URL names this machine."""
-    return is_loopback(urlsplit(url).hostname or "")
+    """Whether a URL names this machine; one that cannot be read names no other one either."""
+    try:
+        return is_loopback(urlsplit(url).hostname or "")
+    except ValueError:
+        return True
 
 
 def reach_of(endpoints: tuple[str, ...], issuer: Issuer | None, host: str, port: int) -> Reach:

@@ -1,5 +1,8 @@
 """Whom a node dials: everybody in a small mesh, the seeds in a large one."""
 
+import pytest
+from msgspec.structs import replace
+
 from auth.keys import SigningKey
 from gateway.links.limits import DIRECT_PEERS_MAX, ROOM_PEERS_MAX
 from gateway.links.peering import contacts
@@ -51,3 +54,12 @@ def test_the_issuer_is_dialled_before_the_room_knows_it() -> None:
     issuer = Issuer(NodeId("vps"), "https://vps.example", KEY.text)
     assert dialled(mesh(0, seeds=0), issuer) == ["vps"]
     assert dialled(mesh(1_000, seeds=1), issuer) == ["vps", "s000"]
+
+
+@pytest.mark.parametrize("url", ["http://[", "http://[::1", "http://a]b"])
+def test_an_address_that_cannot_be_is_passed_over_for_the_next_one(url: str) -> None:
+    """A member publishes what it likes, and every other one looks at it."""
+    view = mesh(1, seeds=0)
+    node = replace(view.nodes[NodeId("n000")], endpoints=(url, "https://n000.example"))
+    view.nodes[NodeId("n000")] = node
+    assert [contact.url for contact in contacts(view, ME, None, loopback=False)] == ["https://n000.example"]

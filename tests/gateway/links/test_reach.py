@@ -17,6 +17,7 @@ def issuer(url: str) -> Issuer:
         ("https://mesh.example", False),
         ("http://10.0.0.7:7420", False),
         ("http://", False),
+        ("http://[", True),
     ],
 )
 def test_loopback_is_this_machine(url: str, expected: bool) -> None:
