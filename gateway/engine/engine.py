@@ -28,6 +28,7 @@ from gateway.engine import (
 )
 from gateway.engine.absences import Absences
 from gateway.engine.bloblife import BlobLost, BlobsFit, BlobsFull, KeepBlob
+from gateway.engine.circles import Circles
 from gateway.engine.deadletters import Dismiss, Redrive
 from gateway.engine.doubts import EndDoubts
 from gateway.engine.effects import Answer, CaughtUp, Effect, Refused, agent_changed
@@ -122,6 +123,7 @@ class Engine:
         self._peers = Peers(streams.open_stalls(store))
         self._mirrors = Mirrors(policy.mirror, store.copies())
         self._pace = Pace(policy.answers)
+        self._circles = Circles(policy.unsaid)
         self._absences = Absences(self._identity.node)
         self._absences.see(view, now.mono_ms)
         self._questions = Questions(store.doubts(), store.head().seq, now.mono_ms)
@@ -149,6 +151,7 @@ class Engine:
             self._peers,
             machine_ms,
             self._pace,
+            self._circles,
             self._absences,
             self._questions,
             self._unasked,

@@ -4,6 +4,7 @@ from typing import Literal
 
 import msgspec
 
+from gateway.engine.circles import UNSAID
 from gateway.engine.limits import BLOB_GRACE_MS
 from gateway.engine.pace import PaceLimits
 from outbox.ids import NodeId
@@ -49,6 +50,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     """So long after its expiry an accepted event without a word is a dead letter."""
     answers: PaceLimits = PaceLimits()
     """How fast two agents, or all in one thread, may answer each other with messages."""
+    unsaid: PaceLimits = UNSAID
+    """How fast an agent that is handed messages may send others that name no cause."""
     hold_ms: int = 10 * 60_000
     """So long an event waits for the state room to name its sender's owner."""
     mirror: MirrorPolicy = MirrorPolicy()

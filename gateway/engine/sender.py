@@ -59,7 +59,9 @@ def send(tick: Tick, turns: Turns, request: Send, owner_epoch: int) -> Sent:
         turns.check_room(route.agent, request.priority)
     cause = cause_of(tick, turns, request)
     hops = 0 if cause is None else cause.trace.hops + 1
-    if cause is not None:
+    if cause is None:
+        _slow_circle(tick, request.agent)
+    else:
         _check_hops(hops)
         _slow_down(tick, request, several.address if several else route.agent if route else "", cause)
     event_id = tick.entropy.event_id(tick.now.wall_ms)
@@ -159,6 +161,14 @@ def _slow_down(tick: Tick, request: Send, to: str, cause: Event) -> None:
     if wait_ms:
         raise LoopLimit(pair, wait_ms)
     tick.pace.spend(keys, tick.now.mono_ms)
+
+
+def _slow_circle(tick: Tick, agent: AgentId) -> None:
+    """Raises LoopLimit."""
+    wait_ms = tick.circles.wait_ms(agent, tick.now.mono_ms)
+    if wait_ms:
+        raise LoopLimit(f"{agent} and others", wait_ms)
+    tick.circles.sent(agent, tick.now.mono_ms)
 
 
 def _check_labels(request: Send | Reply) -> None:

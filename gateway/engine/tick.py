@@ -8,6 +8,7 @@ from typing import Protocol
 import msgspec
 
 from gateway.engine.absences import Absences
+from gateway.engine.circles import UNSAID, Circles
 from gateway.engine.effects import Appended, Effect, IncidentChanged
 from gateway.engine.inputs import Now
 from gateway.engine.lapses import Lapses
@@ -80,6 +81,7 @@ class Tick:
     machine_ms: int | None = None
     """The wall clock of the machine, where the engine goes by a slower one."""
     pace: Pace = field(default_factory=lambda: Pace(PaceLimits()))
+    circles: Circles = field(default_factory=lambda: Circles(UNSAID))
     absences: Absences = field(default_factory=lambda: Absences(NodeId("")))
     questions: Questions = field(default_factory=Questions)
     unasked: Unasked = field(default_factory=Unasked)

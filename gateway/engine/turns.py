@@ -25,7 +25,7 @@ from gateway.routing import Standing, inbox_stream, standing
 from outbox.blobref import BlobId
 from outbox.envelope import Event, decode_event
 from outbox.ids import AgentId, EventId, NodeId
-from outbox.kinds import Outcome
+from outbox.kinds import Kind, Outcome
 from outbox.records import Blob, Received, Share, TurnState
 from outbox.store import Store
 
@@ -297,6 +297,8 @@ class Turns:
         )
         if leased != row:
             tick.store.put_received(leased)
+        if row.kind == Kind.MESSAGE and not hand.resumed:
+            tick.circles.handed(row.to_agent)
         tick.effects.append(
             Handed(
                 subscriber=hand.subscriber,

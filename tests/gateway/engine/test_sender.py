@@ -276,6 +276,35 @@ def test_what_names_no_cause_is_no_circle(three: Any, ring: str) -> None:
     assert (steps, type(answer)) == (100, Sent)
 
 
+@pytest.mark.parametrize("ring", RINGS)
+def test_a_circle_that_names_no_cause_is_slowed_down_all_the_same(make_world: Any, ring: str) -> None:
+    """Each of its agents has a bucket of its own, and is told how long to wait."""
+    world = make_world("a", "b", "c", policy=Policy(unsaid=PaceLimits(burst=5, per_minute=6)))
+    for node, agent in RINGS["triangle"]:
+        world.live(node, agent)
+    steps, refused = go_round(world, RINGS[ring], "")
+    assert (steps, refused.code, refused.retryable) == (5 * len(RINGS[ring]) + 1, "loop_limit", True)
+    assert "try again in 10 s" in refused.hint
+    node, agent = RINGS[ring][1 % len(RINGS[ring])]
+    world.advance(10_000)
+    world.sent(node, agent, "ann")
+
+
+def test_who_was_handed_nothing_sends_as_much_as_it_likes(make_world: Any) -> None:
+    world = make_world("a", "b", policy=Policy(unsaid=PaceLimits(burst=2, per_minute=1)))
+    world.live("a", "ann")
+    world.live("b", "bob")
+    for _ in range(10):
+        event = world.sent("a", "ann", "bob")
+    world.meet()
+    world.listen("b", "bob")
+    world.reply("b", "bob", event, lease_id=world.row("b", event).lease_id)
+    world.meet()
+    world.listen("a", "ann")
+    for _ in range(10):
+        world.sent("a", "ann", "bob")  # the reply was asked for
+
+
 def test_a_cause_is_an_event_that_came_for_the_agent(world: Any) -> None:
     event = world.sent("a", "ann", "bob", thread_id="t")
     assert world.send("a", "ann", "bob", cause=event).code == "not_found"
