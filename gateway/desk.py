@@ -67,7 +67,15 @@ class GatewayDesk:
         report = self.peering.report(peer)
         if link is not None:
             by: Literal["us", "them"] = "us" if link.dialled else "them"
-            return LinkStatus(node=peer, state=LinkState.UP, since_ms=link.since_ms, dialled_by=by)
+            clock = link.offset.told
+            return LinkStatus(
+                node=peer,
+                state=LinkState.UP,
+                since_ms=link.since_ms,
+                dialled_by=by,
+                clock_ahead_ms=clock.offset_ms if clock is not None else None,
+                clock_within_ms=clock.within_ms if clock is not None else None,
+            )
         busy = report is not None and report.state is DialState.CONNECTING
         down = self.registry.down(peer)
         dialling = report.last_error if report is not None else ""

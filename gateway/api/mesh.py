@@ -25,6 +25,10 @@ class LinkStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Since when it stands like this; milliseconds since 1970."""
     last_error: str = ""
     dialled_by: Literal["us", "them"] = "us"
+    clock_ahead_ms: int | None = None
+    """How far the other node's wall clock is ahead of ours, as this link has measured it."""
+    clock_within_ms: int | None = None
+    """By how much that may be wrong: half a round trip."""
 
 
 class NodeStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -93,6 +97,8 @@ class NodeRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     last_seen_ms: int | None
     link: LinkState | None
     """How our link to it stands; None for ourselves."""
+    clock_ahead_ms: int | None
+    """How far its wall clock is ahead of ours; None while no link has measured it."""
     endpoints: tuple[str, ...]
     head_seq: Seq
     read_seq: Seq | None

@@ -60,12 +60,14 @@ def nodes(context: click.Context, *, as_json: bool) -> None:
             row.online,
             row.link,
             row.lag,
-            moment(row.last_seen_ms),
+            "" if row.clock_ahead_ms is None else f"{row.clock_ahead_ms:+d} ms",
+            "" if row.online else moment(row.last_seen_ms),
             ", ".join(row.endpoints),
         )
         for row in rows
     ]
-    table(("node", "role", "online", "link", "lag", "last seen", "endpoints"), shown, empty="no nodes")
+    columns = ("node", "role", "online", "link", "lag", "clock", "last seen", "endpoints")
+    table(columns, shown, empty="no nodes")
 
 
 @click.command()

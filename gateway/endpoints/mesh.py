@@ -116,7 +116,8 @@ class MeshRoutes:
     def _node(self, name: NodeId) -> NodeRow:
         desk, view = self._desk, self._desk.runtime.view
         node, here = view.nodes[name], desk.identity.node
-        link = next((link.state for link in desk.links() if link.node == name), LinkState.DOWN)
+        link = next((link for link in desk.links() if link.node == name), None)
+        state = link.state if link is not None else LinkState.DOWN
         read, seen = desk.reader.cursor(name), view.cursor(name, here)
         knows_us = seen is not None and seen[0] == desk.identity.epoch
         return NodeRow(
@@ -127,7 +128,8 @@ class MeshRoutes:
             here=name == here,
             online=name == here or node.online,
             last_seen_ms=node.last_seen_ms,
-            link=None if name == here else link,
+            link=None if name == here else state,
+            clock_ahead_ms=link.clock_ahead_ms if link is not None else None,
             endpoints=node.endpoints,
             head_seq=desk.runtime.feed.head.seq if name == here else _head_seq(view, node),
             read_seq=read.seq if read is not None else None,

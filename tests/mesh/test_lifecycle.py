@@ -12,6 +12,7 @@ import pytest
 
 from auth.joincodes import decode_join_code
 from gateway.clock import Clock
+from gateway.engine.limits import CLOCK_ROUNDING_MS
 from gateway.errors import HomeError
 from gateway.fleet.process import children
 from gateway.founding import found
@@ -133,6 +134,21 @@ async def test_nodes_show_how_far_another_outbox_goes(pair: tuple[Node, Node]) -
         return row.head_seq >= 3
 
     await until(known, 20, "the head of mbp is shown")
+
+
+async def test_nodes_show_how_far_another_clock_is_off(pair: tuple[Node, Node]) -> None:
+    """Both run on this machine: what a link measures is wrong by half its round trip at most."""
+    vps, _ = pair
+
+    async def measured() -> bool:
+        async with vps.client() as gateway:
+            (link,) = (await gateway.status()).links
+            row = next(row for row in await gateway.nodes() if row.node == "mbp")
+        if row.clock_ahead_ms is None or link.clock_within_ms is None:
+            return False
+        return abs(row.clock_ahead_ms) <= link.clock_within_ms + CLOCK_ROUNDING_MS
+
+    await until(measured, 20, "the clock of mbp was measured")
 
 
 def ways_to(path: Path, pid: int) -> set[int]:

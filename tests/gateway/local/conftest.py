@@ -155,7 +155,16 @@ class LocalNode:
         return scope_of_token(token, [Holder(row.token_hash, AsAgent(row.name)) for row in rows])
 
     def links(self) -> Sequence[LinkStatus]:
-        return [LinkStatus(node=THERE, state=self.link, since_ms=1, last_error="refused")]
+        return [
+            LinkStatus(
+                node=THERE,
+                state=self.link,
+                since_ms=1,
+                last_error="refused",
+                clock_ahead_ms=-70,
+                clock_within_ms=2,
+            )
+        ]
 
     def join_code(self, invited: Invited) -> str:
         token = read_invite_token(invited.token)

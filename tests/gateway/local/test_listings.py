@@ -29,6 +29,7 @@ async def test_status_nodes_and_agents(node: "LocalNode") -> None:
         status, nodes, agents = await gateway.status(), await gateway.nodes(), await gateway.agents()
     assert (status.node, status.ready, status.agents, status.links[0].state) == ("vps", True, 2, "down")
     assert [(row.node, row.here, row.link) for row in nodes] == [("lab", False, "down"), ("vps", True, None)]
+    assert [row.clock_ahead_ms for row in nodes] == [-70, None]
     assert [(row.name, row.node, row.status) for row in agents] == [
         ("bob", "vps", "active"),
         ("far", "lab", "active"),
