@@ -17,8 +17,8 @@ from auth.limits import ENTROPY_BYTES, INVITE_LIFE_MS_DEFAULT
 from auth.members import KeyOf
 from gateway.clock import Clock
 from gateway.crashpoint import CrashPoint, crashpoint
+from gateway.engine.desk import DoorRequest
 from gateway.engine.effects import Admitted, Answer, Invited, Ticketed
-from gateway.engine.engine import DoorRequest
 from gateway.engine.inputs import Now
 from gateway.engine.knocks import Exchange, Invite, Renew, RevokeInvite, Upgrade
 from outbox.ids import NodeId

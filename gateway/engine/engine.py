@@ -5,7 +5,6 @@ commit fails the engine's memory is worth nothing any more: throw it away and bu
 """
 
 from collections.abc import Iterable
-from typing import Protocol
 
 from gateway.courier.courier import Courier
 from gateway.courier.limits import CourierLimits
@@ -30,6 +29,7 @@ from gateway.engine.absences import Absences
 from gateway.engine.bloblife import BlobLost, BlobsFit, BlobsFull, KeepBlob
 from gateway.engine.circles import Circles
 from gateway.engine.deadletters import Dismiss, Redrive
+from gateway.engine.desk import Desk
 from gateway.engine.doubts import EndDoubts
 from gateway.engine.effects import Answer, CaughtUp, Effect, Refused, agent_changed
 from gateway.engine.inputs import (
@@ -58,7 +58,6 @@ from gateway.engine.inputs import (
     Unsubscribe,
     ViewChanged,
 )
-from gateway.engine.knocks import Exchange, Invite, Renew, RevokeInvite, Upgrade
 from gateway.engine.lapses import Lapses
 from gateway.engine.mirrors import Mirrors
 from gateway.engine.own_stream import OwnStream
@@ -78,16 +77,6 @@ from outbox.chain import Sign
 from outbox.errors import CallerError
 from outbox.store import Store
 from stateroom.view import View
-
-DoorRequest = Exchange | Renew | Upgrade | Invite | RevokeInvite
-
-
-class Desk(Protocol):
-    """Who decides about invites and tickets, in the same transaction."""
-
-    def answer(self, item: DoorRequest, now: Now, view: View) -> Answer:
-        """Raises CallerError branches to refuse; what must be remembered of it is written all the same."""
-        ...
 
 
 class Engine:

@@ -58,12 +58,7 @@ def send(tick: Tick, turns: Turns, request: Send, owner_epoch: int) -> Sent:
     if route is not None and route.node == tick.identity.node:
         turns.check_room(route.agent, request.priority)
     cause = cause_of(tick, turns, request)
-    hops = 0 if cause is None else cause.trace.hops + 1
-    if cause is None:
-        _slow_circle(tick, request.agent)
-    else:
-        _check_hops(hops)
-        _slow_down(tick, request, several.address if several else route.agent if route else "", cause)
+    hops = _hops(tick, request, several.address if several else route.agent if route else "", cause)
     event_id = tick.entropy.event_id(tick.now.wall_ms)
     lifetime_ms = request.expires_in_ms or tick.policy.expires_in_ms
     event = Event(
@@ -143,6 +138,17 @@ def cause_of(tick: Tick, turns: Turns, request: Send) -> Event | None:
     held = turns.held_by(tick, request.agent)
     said = [event for event in held if event.kind == Kind.MESSAGE and event.thread_id == request.thread_id]
     return max(said, key=lambda event: event.trace.hops, default=None)
+
+
+def _hops(tick: Tick, request: Send, to: str, cause: Event | None) -> int:
+    """How many answers in a row it is, and it pays for its place in a loop. Raises HopLimit, LoopLimit."""
+    if cause is None:
+        _slow_circle(tick, request.agent)
+        return 0
+    hops = cause.trace.hops + 1
+    _check_hops(hops)
+    _slow_down(tick, request, to, cause)
+    return hops
 
 
 def _check_hops(hops: int) -> None:

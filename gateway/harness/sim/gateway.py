@@ -16,8 +16,8 @@ from gateway.door import PIPE_ROOM, check_member
 from gateway.endpoints.turn_sockets import TurnSockets
 from gateway.engine import Engine
 from gateway.engine.blobs import BLOBS_FULL
+from gateway.engine.desk import Desk, DoorRequest
 from gateway.engine.effects import Admitted, Answer, Effect
-from gateway.engine.engine import Desk, DoorRequest
 from gateway.engine.inputs import Input, Now, ViewChanged
 from gateway.engine.own_stream import OwnStream, Reason
 from gateway.engine.policy import Policy
