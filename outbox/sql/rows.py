@@ -30,7 +30,7 @@ class Rows:
         return [table.decode(row) for row in rows]
 
     def counts(self, table: Table[Row], column: str, *parts: str) -> dict[str, int]:
-        """How many rows have each value of a column, or those of several parts of the table."""
+        """How many rows have each value of a column, in order, or those of several parts of the table."""
         sql = " UNION ALL ".join(
             f"SELECT {column}, count(*) FROM {table.name} {part} GROUP BY {column}"  # noqa: S608 - own names
             for part in parts or ("",)
@@ -38,7 +38,7 @@ class Rows:
         found: Counter[str] = Counter()
         for value, count in self.database.rows(sql):
             found[str(value)] += int(count)
-        return dict(found)
+        return dict(sorted(found.items()))
 
     def least(self, table: Table[Row], column: str) -> int | None:
         """The smallest number in a column; None when there is none."""
