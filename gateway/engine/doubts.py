@@ -1,8 +1,11 @@
-"""What an operator asks of a node that has forgotten, and the answer."""
+"""What a node that has forgotten tells of it, what its operator asks, and the answer."""
 
 import msgspec
 
 from outbox.ids import NodeId
+
+POSSIBLE_DUPLICATE = "possible_duplicate"
+"""The incident: an event that was perhaps dealt with before that was forgotten, and is perhaps again."""
 
 
 class EndDoubts(msgspec.Struct, frozen=True, tag=True, tag_field="t"):

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from gateway.engine.deliveries import DUPLICATE
+from gateway.engine.doubts import POSSIBLE_DUPLICATE
 from gateway.engine.ledgerfloors import has_forgotten, is_gone
 from gateway.engine.tick import Tick
 from outbox.delivery import INBOX_FULL
@@ -32,6 +33,12 @@ def missed(tick: Tick, agent: AgentId) -> Iterator[tuple[Received, Event]]:
             yield _late(known, agent, tick.now.wall_ms), event
 
 
+def may_be_missed(row: Received) -> bool:
+    """Whether the turn of a broadcast ended before it began, for a reason that says nothing of others."""
+    of_everybody = row.share is Share.EVERYONE and not row.delivery_count
+    return of_everybody and row.state is TurnState.DONE and row.error in _ONE_AGENT_ONLY
+
+
 def _is_over(tick: Tick, known: Received) -> bool:
     """Whether it has ended as a whole, here or for its sender, by which the agent may have had it."""
     place = (known.source, known.epoch, known.seq)
@@ -40,7 +47,12 @@ def _is_over(tick: Tick, known: Received) -> bool:
     rows = tick.store.turns_of(known.source, known.event_id)
     untouched = all(row.state is TurnState.DONE and not row.delivery_count for row in rows)
     twice = tick.store.incident(DUPLICATE, known.event_id) is not None
-    return twice or (untouched and any(row.error not in _ONE_AGENT_ONLY for row in rows))
+    before = any(row.error not in _ONE_AGENT_ONLY for row in rows) or _is_told(tick, known)
+    return twice or (untouched and before)
+
+
+def _is_told(tick: Tick, known: Received) -> bool:
+    return tick.store.incident(POSSIBLE_DUPLICATE, known.event_id) is not None
 
 
 def _late(known: Received, agent: AgentId, now_ms: int) -> Received:

@@ -10,7 +10,8 @@ from typing import TypeVar
 
 import msgspec
 
-from gateway.engine.doubts import DoubtsEnded, EndDoubts
+from gateway.engine.doubts import POSSIBLE_DUPLICATE, DoubtsEnded, EndDoubts
+from gateway.engine.latecomers import may_be_missed
 from gateway.engine.limits import RECALL_REFS_MAX, REPEATED_MAX
 from gateway.engine.tick import Arrived, Tick
 from gateway.engine.timers import read_by
@@ -21,7 +22,6 @@ from outbox.kinds import AckStatus, Kind, Outcome
 from outbox.recall import Ended, Recall, Recalled
 from outbox.records import Delivery, DeliveryState, Received, TurnState
 
-POSSIBLE_DUPLICATE = "possible_duplicate"
 DUPLICATE_ENGAGEMENT = "duplicate_engagement"
 _WITHOUT_TURN = (DeliveryState.EMITTED, DeliveryState.RETRY_PENDING)
 _Item = TypeVar("_Item")
@@ -136,6 +136,8 @@ def _end(tick: Tick, turns: Turns, row: Received, ended: Ended) -> None:
             tick.open_incident(
                 DUPLICATE_ENGAGEMENT, row.event_id, f"ended before and again by {row.to_agent}"
             )
+        elif may_be_missed(row):  # others may have had it, who were not here in this moment
+            tick.note_incident(POSSIBLE_DUPLICATE, row.event_id, f"ended before, {row.to_agent} has left")
         return
     if turns.live_lease(row) is not None:  # taken away: else it is dealt once more when the lease runs out
         tick.open_incident(DUPLICATE_ENGAGEMENT, row.event_id, f"ended before, {row.to_agent} has it again")

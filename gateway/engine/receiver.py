@@ -9,8 +9,8 @@ from contextlib import suppress
 
 from gateway.engine import acceptances, acks, firstreply, inquiries, ledgerfloors, recall, signals
 from gateway.engine.deliveries import on_ack, on_reply
+from gateway.engine.doubts import POSSIBLE_DUPLICATE
 from gateway.engine.own_stream import Reason
-from gateway.engine.recall import POSSIBLE_DUPLICATE
 from gateway.engine.residents import Residents
 from gateway.engine.tick import Arrived, Place, Tick
 from gateway.engine.turns import Turns

@@ -7,7 +7,8 @@ knew anything about cannot be told from what is new.
 
 from collections.abc import Callable, Iterator
 
-from gateway.engine.recall import DUPLICATE_ENGAGEMENT, POSSIBLE_DUPLICATE
+from gateway.engine.doubts import POSSIBLE_DUPLICATE
+from gateway.engine.recall import DUPLICATE_ENGAGEMENT
 from gateway.judging.answers import given_twice
 from gateway.judging.facts import Mesh
 from gateway.judging.faults import Fault, FaultKind

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gateway.engine.deliveries import DUPLICATE
-from gateway.engine.recall import POSSIBLE_DUPLICATE
+from gateway.engine.doubts import POSSIBLE_DUPLICATE
 from gateway.harness.sim.disk import Disk
 from gateway.harness.sim.findings import Finding, Promise
 from gateway.harness.sim.mesh import SimMesh

@@ -7,7 +7,8 @@ lost, so it must not be done again; what nobody has read may be, and what may ha
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from gateway.engine.recall import DUPLICATE_ENGAGEMENT, POSSIBLE_DUPLICATE
+from gateway.engine.doubts import POSSIBLE_DUPLICATE
+from gateway.engine.recall import DUPLICATE_ENGAGEMENT
 from gateway.harness.sim.chronicle import Chronicle
 from gateway.harness.sim.disk import Disk
 from gateway.harness.sim.gateway import SimHome

@@ -79,3 +79,17 @@ def test_what_had_ended_before_the_node_forgot_it_is_not_given_to_who_was_away(
     assert told.row("b", told.event).state is TurnState.DONE
     told.live("b", "ben")
     assert set(shares(told, "b")) == {"bob"}
+
+
+def test_nor_where_the_turn_that_came_again_ended_before_its_sender_had_answered(told: Any) -> None:
+    """Of two agents one was away, and the other one left in that moment (seed 40120055)."""
+    backup = deepcopy(told.store("b"))
+    told.settle("b", "bob", told.event)
+    told.meet()
+    told.come_back("b", backup, Reason.RESTORE)
+    told.answer("b", by="a")
+    told.leave("b", "bob")
+    assert told.row("b", told.event).error == "agent_removed"
+    told.meet()
+    told.live("b", "ben")
+    assert shares(told, "b") == {"bob": Share.EVERYONE}

@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
+from gateway.engine.doubts import POSSIBLE_DUPLICATE
 from gateway.engine.effects import EpochBegan, Handed
 from gateway.engine.inputs import FloorRead, PageRead, Settle
 from gateway.engine.limits import RECALL_AGAIN_MS
 from gateway.engine.own_stream import Reason
-from gateway.engine.recall import DUPLICATE_ENGAGEMENT, POSSIBLE_DUPLICATE
+from gateway.engine.recall import DUPLICATE_ENGAGEMENT
 from outbox.chain import genesis
 from outbox.envelope import Signal, decode_payload, encode_payload
 from outbox.ids import EventId, MeshId, NodeId, make_epoch

@@ -7,8 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from gateway.engine.deliveries import DUPLICATE
+from gateway.engine.doubts import POSSIBLE_DUPLICATE
 from gateway.engine.own_stream import Reason
-from gateway.engine.recall import POSSIBLE_DUPLICATE
 from outbox.chain import genesis
 from outbox.ids import EventId, MeshId
 from outbox.kinds import Kind

@@ -5,7 +5,7 @@ What it was put back to has the first two entries, in which it accepts 1 and 3. 
 
 from msgspec.structs import replace
 
-from gateway.engine.recall import POSSIBLE_DUPLICATE
+from gateway.engine.doubts import POSSIBLE_DUPLICATE
 from gateway.judging.facts import NodeFacts, Said, ledger
 from gateway.judging.pasts import Past, Pasts, Way
 from gateway.judging.witness import Witness
