@@ -86,6 +86,7 @@ def run(
     place = place_of(master)
     out = out.absolute()  # the JVM is given file URIs, and those have no relative form
     if isinstance(lake, ObjectPath) and place is Place.LOCAL:
+        event_files(lake)  # an empty one is told by its own name
         lake = mirror(lake, out, lambda done, of: progress(f"fetch file {done + 1} of {of}", 0, len(STEPS)))
     files = event_files(lake)
     out.mkdir(parents=True, exist_ok=True)

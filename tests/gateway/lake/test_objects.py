@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pyarrow.parquet as pq
 import pytest
 
+from gateway.cli.exits import Exit
 from gateway.lake.collector import collect
 from gateway.lake.lake import Lake
 from spark.errors import LakeDamaged, LakeEmpty, LakeUnreachable
@@ -142,6 +143,13 @@ def test_a_report_tells_of_it_what_it_tells_of_one_on_a_disk(port, tmp_path):
         told.append(json.loads((out / "incidents.json").read_text()))
     assert told[0] == told[1]
     assert told[0]["incidents"]
+
+
+def test_an_empty_one_is_told_by_its_own_name(port, tmp_path):
+    done = gateway("report", "--lake", address(port, "nothing"), "--out", tmp_path / "out")
+    assert done.returncode == Exit.REFUSED
+    assert "s3://lakes/nothing holds no events" in done.stderr
+    assert not (tmp_path / "out").exists()
 
 
 def as_text(ms):
