@@ -58,14 +58,15 @@ class Backoff:
     """The wait before the next attempt; a core: the random fraction is an argument."""
 
     def __init__(self, first_s: float = BACKOFF_FIRST_S, cap_s: float = BACKOFF_CAP_S) -> None:
-        self._first_s = first_s
+        self.first_s = first_s
+        """Bound of the wait after the first failure."""
         self._cap_s = cap_s
         self.failures = 0
 
     def failed(self, fraction: float) -> float:
         """Count a failure; seconds to wait: ``fraction`` (0 to 1) of a bound that doubles up to the cap."""
         self.failures += 1
-        return full_jitter(self.failures, fraction, first=self._first_s, cap=self._cap_s)
+        return full_jitter(self.failures, fraction, first=self.first_s, cap=self._cap_s)
 
     def succeeded(self) -> None:
         """Start anew."""
@@ -102,6 +103,10 @@ class Dialer:
     def report(self) -> DialReport:
         """The state of now."""
         return DialReport(self._state, self._backoff.failures, self._last_error)
+
+    def spread(self, first_s: float) -> None:
+        """Many dial the same address: let the first wait after a session be random below this."""
+        self._backoff.first_s = first_s
 
     async def run(self) -> None:
         """Dial for ever. Errors of the session that are not the network's propagate."""

@@ -12,8 +12,12 @@ from types import ModuleType
 import msgspec
 import pytest
 
+from gateway.engine.inquiries import STATUS_REQUEST, STATUS_UNKNOWN
+from gateway.engine.retention import RETENTION_FLOOR
+from gateway.engine.signals import INCIDENT
 from outbox import envelope
 from outbox.errors import CallerError, MeshError, PeerError, WorldError
+from outbox.recall import RECALL, RECALLED, STREAM_EPOCH
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -184,3 +188,9 @@ def test_every_test_that_a_page_names_exists() -> None:
         if not (ROOT / path).exists() or f"def {name}(" not in (ROOT / path).read_text()
     ]
     assert not missing, "\n".join(missing)
+
+
+def test_every_signal_stands_in_the_protocol() -> None:
+    names = {INCIDENT, STATUS_REQUEST, STATUS_UNKNOWN, RETENTION_FLOOR, STREAM_EPOCH, RECALL, RECALLED}
+    (row,) = re.findall(r"^\| `signal` \| (`incident`.*) \|$", PROTOCOL.read_text(), re.MULTILINE)
+    assert set(re.findall(r"`([a-z_]+)`", row)) == names

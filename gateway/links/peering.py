@@ -28,6 +28,7 @@ from gateway.rooms import Rooms
 from gateway.wire.limits import FRAME_BYTES_MAX
 from outbox.ids import NodeId
 from stateroom.dialer import Dialer, DialReport
+from stateroom.limits import BACKOFF_CAP_S, BACKOFF_FIRST_S
 from stateroom.sockets import recv_of, send_of
 from stateroom.view import NodeView, View
 
@@ -65,6 +66,15 @@ def contacts(view: View, own: NodeId, issuer: Issuer | None, *, loopback: bool) 
     return found
 
 
+def first_wait_s(nodes: int) -> float:
+    """Below what the first wait after a lost session is drawn in a mesh of so many nodes.
+
+    Where only seeds are dialled, all others dial the same ones: whatever their number, about as many a second
+    come back to a seed that was away for a moment as from a mesh in which everybody dials everybody.
+    """
+    return min(BACKOFF_CAP_S, BACKOFF_FIRST_S * max(1.0, nodes / DIRECT_PEERS_MAX))
+
+
 def _contact(peer: NodeView, *, loopback: bool) -> Contact | None:
     key = admitted_key(peer)
     url = next((url for url in peer.endpoints if loopback or not is_local(url)), None)
@@ -99,6 +109,8 @@ class Peering:
             return  # cursors and agents change much more often than nodes
         self._nodes = view.nodes
         own, reach = self._local.identity.node, self._reach
+        for dialer in self._dialers.values():
+            dialer.spread(first_wait_s(len(view.nodes)))
         wanted = contacts(view, own, reach.issuer, loopback=reach.loopback)
         if wanted != self._wanted:
             self._wanted = wanted
@@ -128,6 +140,7 @@ class Peering:
             del self._dialers[key]
         for contact, channel in sorted(wanted - set(self._tasks), key=lambda key: (key[0].node, key[1])):
             dialer = self._dialer(contact, channel)
+            dialer.spread(first_wait_s(len(self._nodes or ())))
             self._dialers[contact, channel] = dialer
             self._tasks[contact, channel] = tasks.create_task(dialer.run())
 

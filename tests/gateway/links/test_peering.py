@@ -1,13 +1,18 @@
 """Whom a node dials: everybody in a small mesh, the seeds in a large one."""
 
+from collections import Counter
+from random import Random
+
 import pytest
 from msgspec.structs import replace
 
 from auth.keys import SigningKey
 from gateway.links.limits import DIRECT_PEERS_MAX, ROOM_PEERS_MAX
-from gateway.links.peering import contacts
+from gateway.links.peering import contacts, first_wait_s
 from gateway.links.reach import Issuer
 from outbox.ids import MeshId, NodeId
+from stateroom.dialer import Backoff
+from stateroom.limits import BACKOFF_FIRST_S
 from stateroom.view import NodeView, View
 
 ME = NodeId("me")
@@ -63,3 +68,22 @@ def test_an_address_that_cannot_be_is_passed_over_for_the_next_one(url: str) -> 
     node = replace(view.nodes[NodeId("n000")], endpoints=(url, "https://n000.example"))
     view.nodes[NodeId("n000")] = node
     assert [contact.url for contact in contacts(view, ME, None, loopback=False)] == ["https://n000.example"]
+
+
+@pytest.mark.parametrize("nodes", [2, DIRECT_PEERS_MAX, 1_000, 10_000])
+def test_the_first_wait_is_short_in_a_small_mesh_and_bounded_in_a_large_one(nodes: int) -> None:
+    small = nodes <= DIRECT_PEERS_MAX
+    assert first_wait_s(nodes) == BACKOFF_FIRST_S if small else BACKOFF_FIRST_S < first_wait_s(nodes) <= 30
+
+
+@pytest.mark.parametrize("away_s", [0.0, 1.0, 5.0, 60.0, 600.0])
+def test_a_thousand_peers_do_not_come_back_to_a_seed_at_once(away_s: float) -> None:
+    """Each dials until the seed is there again; no second brings it a fifth of them."""
+    nodes, chance = 1_000, Random(away_s)
+    arrivals = Counter[int]()
+    for _ in range(nodes):
+        backoff, at_s = Backoff(first_s=first_wait_s(nodes)), 0.0
+        while (at_s := at_s + backoff.failed(chance.random())) < away_s:
+            pass
+        arrivals[int(at_s)] += 1
+    assert max(arrivals.values()) < nodes / 5
