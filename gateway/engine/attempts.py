@@ -105,6 +105,26 @@ def append(tick: Tick, row: Delivery, node: NodeId, decision: RouteDecision | No
     )
 
 
+def shown(tick: Tick, row: Delivery) -> Delivery:
+    """The row of an event that is answered. If it stands only where nobody can see it here, it is said again.
+
+    A copy of this node has shown it, or a history that is given up. The next attempt was only due.
+    """
+    if row.state is not DeliveryState.RETRY_PENDING or row.node is None or not _is_hidden(tick, row):
+        return row
+    append(tick, row, row.node, None)
+    again = tick.store.delivery(row.event_id, row.node)
+    assert again is not None, "it was just written"
+    return again
+
+
+def _is_hidden(tick: Tick, row: Delivery) -> bool:
+    first = tick.store.first_position(row.event_id)
+    if first is None:
+        return False
+    return any(past.epoch == first[0] and first[1] > past.shown for past in tick.store.ended_epochs())
+
+
 def wake(tick: Tick, agent: AgentId, stood_at: Iterable[NodeId | None]) -> None:
     """The agent has an owner (again): what waits for one at these places is due now."""
     for node in stood_at:

@@ -7,7 +7,7 @@ business of ``timers``, the next attempt that of ``attempts``, what a node forge
 from msgspec.structs import replace
 
 from gateway.engine.acks import cut
-from gateway.engine.attempts import NOT_OWNER, scheduled
+from gateway.engine.attempts import NOT_OWNER, scheduled, shown
 from gateway.engine.letters import NEVER_ACCEPTED, NOT_PROCESSED, about, bury
 from gateway.engine.tick import Tick
 from gateway.engine.unremembered import obligation
@@ -39,7 +39,9 @@ def on_ack(tick: Tick, source: NodeId, ack: Ack, at: tuple[Epoch, Seq]) -> None:
         row = replace(row, via=tick.via)
     if ack.outcome is Outcome.REFUSED:
         _on_refusal(tick, row, ack)
-    elif ack.status is AckStatus.ACCEPTED:
+        return
+    row = shown(tick, row)
+    if ack.status is AckStatus.ACCEPTED:
         accepted_at_ms = row.accepted_at_ms or tick.now.wall_ms
         accepted = replace(row, accepted_at_ms=accepted_at_ms, accepted_epoch=at[0], accepted_seq=at[1])
         advance(tick, accepted, Input.ACK_ACCEPTED)
@@ -53,6 +55,7 @@ def on_reply(tick: Tick, source: NodeId, reply: Event) -> None:
     row = obligation(tick, reply.corr_id, source)
     if row is None or not (is_for_several(row) or row.to_agent == reply.source_agent_id):
         return
+    row = shown(tick, row)
     _note_late(tick, row, "a reply came")
     tick.close_incident(TURN_FAILED, about(row))
     answered = replace(row, replied_at_ms=row.replied_at_ms or tick.now.wall_ms, via=tick.via)

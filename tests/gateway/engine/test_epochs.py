@@ -12,7 +12,7 @@ from gateway.engine.inputs import StreamKnown
 from gateway.engine.limits import CLAIMS_WAIT_MS, EPOCHS_BEGUN_MAX
 from gateway.engine.own_stream import Reason
 from outbox.chain import Checkpoint, Head, sign_checkpoint
-from outbox.envelope import decode_payload
+from outbox.envelope import decode_event, decode_payload
 from outbox.ids import Epoch, NodeId, Seq, epoch_ordinal, make_epoch
 from outbox.kinds import Kind
 from outbox.recall import StreamEpoch
@@ -296,3 +296,33 @@ def test_an_answer_in_a_history_that_readers_have_left_is_asked_for_again(mesh: 
     assert epoch_ordinal(mesh.epoch_of("b")) == 3
     mesh.meet()
     assert mesh.delivery("a", event).state is S.PROCESSED
+
+
+@pytest.mark.parametrize("replied", [False, True])
+def test_what_is_answered_in_the_tick_in_which_it_is_due_again_is_said_again(
+    make_world: Any, stranger: Any, replied: bool
+) -> None:
+    """A copy of the node had shown it; here it stood where nobody can read it (seed 40120138)."""
+    world = make_world("a")
+    for name in ("a", "x"):
+        world.members[NodeId(name)] = NodeView(node=NodeId(name), public_key=b"k" * 32, role="member")
+    world.own("eve", "x")
+    world.live("a", "ann")
+    backup = deepcopy(world.store("a"))
+    world.sent("a", "ann", "eve")
+    head = world.store("a").head()
+    world.come_back("a", backup)
+    event = world.sent("a", "ann", "eve")
+    known = sign_checkpoint(world.view().mesh, A, head, world.nodes["a"].sign)
+    world.tick("a", StreamKnown(stranger.name, known))
+    assert world.nodes["a"].own.is_due(world.epoch_of("a"))
+    answers = [stranger.ack(event, status="accepted")]
+    if replied:
+        reply = replace(stranger.event(), kind=Kind.REPLY, corr_id=event, to_agent_id="ann")
+        answers = [reply]
+    world.tick("a", stranger.says(*answers, to=("a",)))
+    assert not world.nodes["a"].own.is_due(world.epoch_of("a"))
+    (row,) = world.store("a").obligations(event)
+    assert (row.state, row.attempt) == (S.REPLIED if replied else S.ACCEPTED, 2)
+    last = [decode_event(entry.body) for entry in world.pages_of("a")[-1].entries]
+    assert [(said.event_id, said.trace.attempt) for said in last if said.event_id == event] == [(event, 2)]
