@@ -280,6 +280,17 @@ def _ask_if_passed(tick: Tick, arrived: Arrived, said: StreamEpoch) -> None:
     passed = known is None or known.epoch != said.previous or known.seq < said.last_known
     if passed or said.reason == Reason.ROLLBACK:
         inquiries.ask_open(tick, arrived.source)
+        _note_passed(tick, arrived.source)
+
+
+def _note_passed(tick: Tick, source: NodeId) -> None:
+    """What was not read may have said that a reply which an agent has in hand went to its fallback too."""
+    for row in tick.store.open_turns():
+        in_hand = row.source == source and row.kind == Kind.REPLY and row.delivery_count > 0
+        owner = tick.view.owner(row.to_agent) if in_hand else None
+        if owner is not None and owner.fallback:
+            detail = f"{row.to_agent} has it; whether it went to another node as well was passed unread"
+            tick.note_incident(POSSIBLE_DUPLICATE, row.event_id, detail)
 
 
 def _incident(tick: Tick, arrived: Arrived, signal: Signal) -> None:

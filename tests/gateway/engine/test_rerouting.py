@@ -327,3 +327,24 @@ def test_a_reply_that_two_nodes_may_have_dealt_is_reported_by_the_first(guarded:
     assert guarded.incidents("b") == []
     kinds = [row.kind for row in guarded.store("b").incidents(open_only=False)]
     assert ("possible_duplicate" in kinds) is dealt
+
+
+@pytest.mark.parametrize("guard", [("c",), ()])
+def test_a_reply_in_hand_is_reported_when_the_rest_of_an_epoch_was_passed_unread(
+    guarded: Any, guard: tuple[str, ...]
+) -> None:
+    """It may say that the reply went to the fallback too (seed 40100367)."""
+    question = guarded.sent("b", "bob", "ann")
+    guarded.pull("a", "b")
+    (asked,) = guarded.listen("a", "ann")
+    answer = guarded.reply("a", "ann", question, lease_id=asked.lease_id).event_id
+    guarded.pull("b", "a")
+    assert answer in [turn.event_id for turn in guarded.listen("b", "bob", credit=5)]
+    guarded.sent("a", "ann", "bob")
+    guarded.come_back("a", guarded.store("a"), Reason.RESTORE)
+    guarded.answer("a", by="b")
+    guarded.own("bob", "b", fallback=guard)
+    guarded.see("b")
+    guarded.tick("b", PageRead("a", guarded.pages_of("a")[-1]))
+    told = guarded.store("b").incident("possible_duplicate", answer)
+    assert (told is not None) is bool(guard)
