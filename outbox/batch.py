@@ -5,7 +5,6 @@ look only at whether it follows on *their* head: hashing it once more would tell
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import msgspec
 
@@ -15,7 +14,7 @@ from outbox.errors import BrokenChain, StorageFailed
 from outbox.records import Identity
 
 
-class Draft(NamedTuple):
+class Draft(msgspec.Struct, frozen=True, gc=False):
     """An entry that nobody vouches for yet, and its header as it was before it became bytes."""
 
     entry: Entry

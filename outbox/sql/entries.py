@@ -231,7 +231,7 @@ class EntryWrites(Writing, EntryReads):
 
 
 def _outbox_row(base: int, draft: Draft) -> OutboxRow:
-    entry, header = draft
+    entry, header = draft.entry, draft.header
     return OutboxRow(
         base | entry.seq,
         event_id_bytes(header.event_id),

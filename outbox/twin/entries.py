@@ -84,7 +84,8 @@ class TwinEntries(Transaction):
         check_place(batch, self._identity, self._head)
         history = self._histories[epoch]
         self._torn = True
-        for entry, header in batch.drafts:
+        for draft in batch.drafts:
+            entry, header = draft.entry, draft.header
             event, attempt, place = header.event_id, header.attempt, (epoch, entry.seq)
             if (event, attempt, epoch) in self._attempts:
                 raise StorageFailed(f"attempt {attempt} of {event} is in the outbox already")

@@ -23,7 +23,9 @@ def batch(world: Any, head: Head) -> SealedBatch:
 def test_a_batch_says_what_its_headers_say_and_ends_in_a_signed_checkpoint(
     world: Any, head: Head, batch: SealedBatch
 ) -> None:
-    assert [(header.event_id, header.attempt, header.kind) for _, header in batch.drafts] == [
+    assert [
+        (header.event_id, header.attempt, header.kind) for header in (draft.header for draft in batch.drafts)
+    ] == [
         (world.event(7), 2, "message"),
         (world.event(8), 1, "ack"),
     ]
