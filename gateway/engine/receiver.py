@@ -35,7 +35,7 @@ from outbox.limits import EXPIRES_IN_MS_DEFAULT
 from outbox.readership import names
 from outbox.recall import RECALL, RECALLED, STREAM_EPOCH, StreamEpoch
 from outbox.records import Quarantined, Received, Share, TurnState
-from outbox.timestamps import parse_rfc3339
+from outbox.timestamps import LATEST_MS, parse_rfc3339
 
 QUARANTINED = "quarantined"
 _DELIVERABLE = frozenset(kind for kind, rule in RULES.items() if rule.accepted)
@@ -228,7 +228,7 @@ def _share(event: Event) -> Share:
 def _expires_at_ms(event: Event) -> int:
     if event.expires_at is not None:
         return parse_rfc3339(event.expires_at)
-    return parse_rfc3339(event.created_at) + EXPIRES_IN_MS_DEFAULT
+    return min(LATEST_MS, parse_rfc3339(event.created_at) + EXPIRES_IN_MS_DEFAULT)
 
 
 def _ack(tick: Tick, arrived: Arrived) -> None:

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from outbox.errors import InvalidEvent
-from outbox.timestamps import parse_rfc3339, rfc3339
+from outbox.timestamps import LATEST_MS, parse_rfc3339, rfc3339
 
 YEAR_9999_MS = 253_402_300_799_999
 
@@ -44,9 +44,17 @@ def test_other_ways_to_write_a_time(text: str, wall_ms: int) -> None:
         "0000-01-01T00:00:00Z",
         "1970-01-01T00:00:00Z\n",
         "1970-01-01T00:00:00+99:99",
+        "0001-01-01T00:00:00+00:01",
+        "9999-12-31T23:59:59-00:01",
         "\u0661970-01-01T00:00:00Z",
     ],
 )
 def test_texts_that_are_no_time(text: str) -> None:
     with pytest.raises(InvalidEvent):
         parse_rfc3339(text)
+
+
+def test_the_latest_time_has_a_text() -> None:
+    assert parse_rfc3339(rfc3339(LATEST_MS)) == LATEST_MS
+    with pytest.raises(OverflowError):
+        rfc3339(LATEST_MS + 1)

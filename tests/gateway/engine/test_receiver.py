@@ -21,7 +21,7 @@ from outbox.envelope import (
 )
 from outbox.kinds import Kind
 from outbox.limits import EXPIRES_IN_MS_DEFAULT
-from outbox.timestamps import parse_rfc3339
+from outbox.timestamps import LATEST_MS, parse_rfc3339, rfc3339
 
 
 def notice(stranger: Any, kind: Kind, payload: Any, corr: str | None = None) -> Event:
@@ -319,3 +319,12 @@ def test_a_dead_letter_does_not_cancel_what_is_in_work_or_of_others(open_door: A
     open_door.tick("b", stranger.says(notice(stranger, Kind.DEAD_LETTER, letter, other)))
     assert open_door.acks("b", other) == ["accepted"]
     assert open_door.settle("b", "bob", event.event_id, lease_id=hand.lease_id).duplicate is False
+
+
+def test_what_is_dated_at_the_end_of_time_expires_then(world: Any, stranger: Any) -> None:
+    """A later time has no text: whoever listed the inbox would have stumbled over it."""
+    world.own("eve", "x")
+    world.see()
+    event = stranger.event(created_at=rfc3339(LATEST_MS))
+    world.tick("b", stranger.says(event))
+    assert world.row("b", event.event_id).expires_at_ms == LATEST_MS
