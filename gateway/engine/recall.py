@@ -115,6 +115,10 @@ def _hear_another(tick: Tick, source: NodeId, said: Recalled) -> None:
     for ref in said.accepted if said.since == tick.identity.epoch else ():
         if not tick.store.turns_of(source, event_id(ref)):
             suspect(tick, event_id(ref))
+    for ended in said.ended if said.since == tick.identity.epoch else ():
+        for row in tick.store.turns_of(source, event_id(ended.ref)):
+            if row.delivery_count and (row.state is not TurnState.DONE or _ended_since(tick, row)):
+                suspect(tick, row.event_id)
 
 
 def release(tick: Tick, turns: Turns, request: EndDoubts) -> DoubtsEnded:

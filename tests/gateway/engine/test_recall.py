@@ -15,7 +15,7 @@ from outbox.chain import genesis
 from outbox.envelope import Signal, decode_payload, encode_payload
 from outbox.ids import EventId, MeshId, NodeId, make_epoch
 from outbox.kinds import Kind, Outcome
-from outbox.recall import RECALL, Recalled
+from outbox.recall import RECALL, Ended, Recalled
 from outbox.records import DeliveryState, TurnState
 
 MESH = MeshId("mesh-" + "x" * 38)
@@ -156,6 +156,29 @@ def test_what_the_copy_of_a_node_did_not_know_is_reported_when_the_node_answers(
     mesh.tick("b", stranger.says(message))
     assert (POSSIBLE_DUPLICATE, message.event_id) in mesh.incidents("b")
     assert (POSSIBLE_DUPLICATE, known.event_id) not in mesh.incidents("b"), "it was accepted since"
+
+
+@pytest.mark.parametrize("dealt", ["ended", "in hand", "waiting"])
+def test_what_was_dealt_after_the_answer_of_a_copy_is_reported_when_the_node_knows_its_end(
+    mesh: Any, stranger: Any, dealt: str
+) -> None:
+    """(seed 40130090)"""
+    mesh.own("eve", "x")
+    mesh.see()
+    mesh.tick("b", stranger.says(stranger.event()))
+    mesh.come_back("b", mesh.store("b"), Reason.RESTORE)
+    mesh.answer("b", by="a")
+    since, again = mesh.store("b").doubts()[NodeId("x")], stranger.event()
+    ended = (Ended(ref=again.event_id, outcome=Outcome.OK),)
+    for answer in (Recalled(since=since), Recalled(since=since, ended=ended)):
+        said = encode_payload(answer)
+        mesh.tick("b", stranger.says(stranger.event(kind=Kind.SIGNAL, source_agent_id=None, payload=said)))
+        if not answer.ended:
+            mesh.tick("b", stranger.says(again))
+            hands = [] if dealt == "waiting" else mesh.listen("b", "bob")
+            for hand in hands if dealt == "ended" else ():
+                mesh.settle("b", "bob", hand.event_id, lease_id=hand.lease_id)
+    assert ((POSSIBLE_DUPLICATE, again.event_id) in mesh.incidents("b")) is (dealt != "waiting")
 
 
 def passed(mesh: Any) -> None:
