@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from gateway.engine.acks import cut
 from gateway.engine.attempts import NOT_OWNER, scheduled, shown
-from gateway.engine.letters import NEVER_ACCEPTED, NOT_PROCESSED, about, bury
+from gateway.engine.letters import ANSWERED_AFTER_DEAD, NEVER_ACCEPTED, NOT_PROCESSED, about, bury
 from gateway.engine.tick import Tick
 from gateway.engine.unremembered import obligation
 from outbox.delivery import INBOX_FULL, Input, is_final, is_for_several, settled, step, was_asked_alone
@@ -19,7 +19,6 @@ from outbox.records import Delivery, DeliveryState
 from outbox.timestamps import parse_rfc3339
 
 TURN_FAILED = "turn_failed"
-ANSWERED_AFTER_DEAD = "answered_after_dead_letter"
 DUPLICATE = "duplicate_engagement"
 _ASKED = frozenset({DeliveryState.EMITTED, DeliveryState.RETRY_PENDING, DeliveryState.ACCEPTED})
 """Who had ended it while it was superseded, and is asked again, answers with the same ACK."""

@@ -7,12 +7,13 @@ from gateway.engine.tick import Tick
 from outbox.delivery import Input, is_for_several, step
 from outbox.envelope import DeadLetter, Event, decode_event, encode_payload
 from outbox.ids import EventId
-from outbox.kinds import Kind
+from outbox.kinds import Kind, Outcome
 from outbox.records import Delivery, DeliveryState
 
 NEVER_ACCEPTED = "never_accepted"
 NOT_PROCESSED = "accepted_not_processed"
 DEAD = "dead_letter"
+ANSWERED_AFTER_DEAD = "answered_after_dead_letter"
 
 
 def about(row: Delivery) -> str:
@@ -39,6 +40,8 @@ def bury(tick: Tick, row: Delivery, why: Input, reason: str) -> None:
             error=row.error or reason,
         )
     )
+    if row.outcome is Outcome.OK or row.replied_at_ms is not None:  # there, before it was asked once more
+        tick.open_incident(ANSWERED_AFTER_DEAD, about(row), "it had been done before it was given up")
 
 
 def _told(tick: Tick, row: Delivery) -> Delivery:

@@ -6,8 +6,8 @@ against the sender's own rows, in every world.
 
 from collections.abc import Iterator
 
-from gateway.engine.deliveries import ANSWERED_AFTER_DEAD, TURN_FAILED
-from gateway.engine.letters import about
+from gateway.engine.deliveries import TURN_FAILED
+from gateway.engine.letters import ANSWERED_AFTER_DEAD, about
 from gateway.harness.sim.disk import Disk
 from gateway.harness.sim.findings import Finding, Promise
 from gateway.judging.correspondence import CORRESPONDENCES, Seen

@@ -276,9 +276,9 @@ def test_what_is_sent_while_the_fallback_returns_goes_on_in_the_next_tick(guarde
     assert states(guarded, event) == {"b": "superseded", "c": "emitted"}
 
 
-def test_who_had_done_it_and_is_asked_again_is_believed(guarded: Any) -> None:
-    """Its ACKs are known from when it was superseded: repeated, they end what is owed now."""
-    event = guarded.sent("a", "ann", "bob")
+def asked_again_when_done(guarded: Any) -> str:
+    """``b`` has done it when ``c`` is asked; ``a`` reads so, and asks ``b`` once more when ``c`` is gone."""
+    event: str = guarded.sent("a", "ann", "bob")
     guarded.pull("b", "a")
     (hand,) = guarded.listen("b", "bob")
     guarded.settle("b", "bob", event, lease_id=hand.lease_id)
@@ -291,10 +291,24 @@ def test_who_had_done_it_and_is_asked_again_is_believed(guarded: Any) -> None:
     guarded.advance(GRACE_MS)
     guarded.tick("a")
     assert states(guarded, event) == {"b": "emitted", "c": "superseded"}
+    return event
+
+
+def test_who_had_done_it_and_is_asked_again_is_believed(guarded: Any) -> None:
+    """Its ACKs are known from when it was superseded: repeated, they end what is owed now."""
+    event = asked_again_when_done(guarded)
     guarded.pull("b", "a")
     guarded.pull("a", "b")
     assert states(guarded, event) == {"b": "processed", "c": "superseded"}
     assert guarded.incidents("a") == []
+
+
+def test_who_had_done_it_and_never_says_so_again_leaves_a_dead_letter_that_tells_it(guarded: Any) -> None:
+    """Who sends it again should know (seed 7305344: the node went back in between)."""
+    event = asked_again_when_done(guarded)
+    while states(guarded, event)["b"] != "dead_letter":
+        guarded.wake("a")
+    assert set(guarded.incidents("a")) == {("answered_after_dead_letter", event), ("dead_letter", event)}
 
 
 def test_a_list_that_names_one_agent_is_sent_on_and_withdrawn_as_if_it_were_its_name(guarded: Any) -> None:
