@@ -15,7 +15,7 @@
         └── TimedOut          timed_out             no answer in time; what was sent stays sent
 """
 
-from outbox.errors import CallerError, WorldError
+from outbox.errors import CallerError, MeshError, WorldError
 
 
 class Denied(CallerError):
@@ -27,6 +27,16 @@ class Denied(CallerError):
         super().__init__(what, hint=hint)
         self.wire_code = wire_code
         self.is_retryable = retryable
+
+
+def as_told(error: MeshError) -> tuple[str, bool]:
+    """Code and whether it is retryable, as a client is told over HTTP and sockets alike.
+
+    A denial passes on what the gateway said that refused.
+    """
+    if isinstance(error, Denied):
+        return error.wire_code, error.is_retryable
+    return error.code, error.retryable
 
 
 class Busy(WorldError):

@@ -30,6 +30,8 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
     code: str
     message: str
     hint: str = ""
+    retryable: bool = False
+    """The same request may succeed later; left out where it may not."""
 
 
 class RefusedAnswer(msgspec.Struct, frozen=True):

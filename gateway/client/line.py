@@ -14,7 +14,7 @@ import msgspec
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 
-from gateway.api.frames import Delivered, ServerFrame
+from gateway.api.frames import Delivered, ErrorRecord, ServerFrame
 from gateway.client.limits import FRAMES_ENOUGH, MESSAGE_CHARS_MAX, REQUEST_WITHIN_S
 from gateway.client.wire import Wire, bounded
 from gateway.errors import Denied, TimedOut, Unreachable
@@ -147,7 +147,7 @@ class Line:
         if frame.deliver is not None:
             self._turns.put_nowait(frame.deliver)
         elif error is not None and error.req_id is None:
-            self._turns.put_nowait(Denied(error.code, error.message, hint=error.hint))
+            self._turns.put_nowait(_denied(error))
         else:
             req = frame.ok if error is None else error.req_id
             asked = self._asked.get(req) if isinstance(req, int) else None
@@ -156,7 +156,7 @@ class Line:
             if error is None:
                 asked.answer.set_result(frame)
             else:
-                asked.answer.set_exception(Denied(error.code, error.message, hint=error.hint))
+                asked.answer.set_exception(_denied(error))
 
     def _expire(self) -> None:
         """Who has waited too long is told, and the timer set for who is next."""
@@ -183,6 +183,10 @@ class Line:
 
     def _unreachable(self) -> Unreachable:
         return Unreachable(f"the connection to {self._place} is lost", hint="is the gateway running?")
+
+
+def _denied(error: ErrorRecord) -> Denied:
+    return Denied(error.code, error.message, hint=error.hint, retryable=error.retryable)
 
 
 def _replaced() -> Denied:

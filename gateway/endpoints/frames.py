@@ -6,8 +6,8 @@ client to server                                            server to client
 ``{"credit": N}``                                           ``{"deliver": {event, leaseId, leaseMs,``
 ``{"enqueue": {to, envelope or text}}``                     ``deliveryCount, resumed}}``
 ``{"ack": id, leaseId?, outcome?, error?}``                 ``{"ok": reqId, …}``
-``{"nack": id, leaseId, delayMs?}``                         ``{"error": {code, message, hint, reqId?}}``
-``{"reply": id, payload or text, leaseId?, id?, type?}``
+``{"nack": id, leaseId, delayMs?}``                         ``{"error": {code, message, hint?, retryable?,``
+``{"reply": id, payload or text, leaseId?, id?, type?}``    ``reqId?}}``
 ``{"extend": id, leaseId, leaseMs}``
 ==========================================================  ================================================
 
@@ -42,7 +42,7 @@ from gateway.endpoints.limits import (
 )
 from gateway.engine.effects import Handed
 from gateway.engine.limits import EXPIRES_IN_MS_MAX
-from gateway.errors import Denied
+from gateway.errors import as_told
 from outbox.blobref import BlobRef
 from outbox.errors import MeshError, TooLarge
 
@@ -195,8 +195,8 @@ def deliver_text(turn: Handed) -> str:
 
 def error_record(error: MeshError, req_id: ReqId | None = None) -> ErrorRecord:
     """An error as a client is told."""
-    code = error.wire_code if isinstance(error, Denied) else error.code
-    return ErrorRecord(code=code, message=str(error), hint=error.hint, req_id=req_id)
+    code, retryable = as_told(error)
+    return ErrorRecord(code=code, message=str(error), hint=error.hint, retryable=retryable, req_id=req_id)
 
 
 def error_frame(error: MeshError, req_id: ReqId | None) -> ErrorFrame:

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from gateway.api.problem import MEDIA_TYPE, Problem
 from gateway.endpoints.errors import MethodRefused, NoRoute
 from gateway.endpoints.limits import RETRY_AFTER_S
-from gateway.errors import Denied
+from gateway.errors import as_told
 from outbox.errors import CallerError, MeshError, PeerError
 
 STATUS: dict[str, int] = {
@@ -55,9 +55,7 @@ STATUS: dict[str, int] = {
 
 def problem_of(error: MeshError) -> Problem:
     """The document of an error."""
-    code, retryable = error.code, error.retryable
-    if isinstance(error, Denied):
-        code, retryable = error.wire_code, error.is_retryable
+    code, retryable = as_told(error)
     status = STATUS.get(code, 400 if isinstance(error, CallerError | PeerError) else 503)
     return Problem(
         type=f"urn:gateway-mesh:problem:{code}",

@@ -1,5 +1,5 @@
-from gateway.errors import Busy, Denied, Unreachable
-from outbox.errors import CallerError, WorldError
+from gateway.errors import Busy, Denied, Unreachable, as_told
+from outbox.errors import CallerError, NotFound, WorldError
 
 
 def test_a_denial_keeps_what_the_gateway_said() -> None:
@@ -18,3 +18,10 @@ def test_what_the_world_did_may_be_tried_again() -> None:
     assert issubclass(Busy, WorldError)
     assert Busy.retryable
     assert Unreachable.retryable
+
+
+def test_a_denial_is_told_on_as_the_gateway_that_refused_said_it() -> None:
+    assert as_told(Denied("busy", "x", retryable=True)) == ("busy", True)
+    assert as_told(Denied("conflict", "x")) == ("conflict", False)
+    assert as_told(Busy("x")) == ("busy", True)
+    assert as_told(NotFound("x")) == ("not_found", False)

@@ -20,13 +20,15 @@ SENDS_MAX = 500
 """Far more than fit into what is left of the last page of a file."""
 
 
-async def refusal(agent: AgentClient, sent: list[EventId], *, most: int = SENDS_MAX) -> str | None:
-    """Send until something is refused, and note what was not; the code."""
+async def refusal(
+    agent: AgentClient, sent: list[EventId], *, most: int = SENDS_MAX
+) -> tuple[str, bool] | None:
+    """Send until something is refused, and note what was not; the code, and whether it is retryable."""
     for number in range(most):
         try:
             sent.append((await agent.send("bob", f"{number}" * 1_000)).event_id)
         except Denied as refused:
-            return refused.wire_code
+            return refused.wire_code, refused.is_retryable
     return None
 
 
@@ -48,7 +50,7 @@ async def test_nothing_that_was_answered_is_lost_and_writing_comes_back_by_itsel
             return [row.event_id for row in await bob.inbox(limit=1_000)] == sent
 
         disk.fill()
-        assert await refusal(ada, sent) == "storage_full"
+        assert await refusal(ada, sent) == ("storage_full", True)
         assert await kept(), "what was answered is there and can be read"
         assert (await gateway.status()).storage_full
         disk.free()

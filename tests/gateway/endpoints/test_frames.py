@@ -106,6 +106,8 @@ def test_an_error_carries_the_code_of_whoever_refused() -> None:
     assert error_frame(Busy("b", hint="h"), 7).error.code == "busy"
     denied = error_frame(Denied("conflict", "c"), None)
     assert json.loads(frame_text(denied)) == {"error": {"code": "conflict", "message": "c"}}
+    busy = {"code": "busy", "message": "b", "hint": "h", "retryable": True, "reqId": 7}
+    assert json.loads(frame_text(error_frame(Busy("b", hint="h"), 7))) == {"error": busy}
     assert frame_text(OkFrame(ok=1)) == '{"ok":1}'
 
 

@@ -219,3 +219,22 @@ async def test_refusals_carry_the_gateways_code_and_hint(node: "LocalNode") -> N
         with pytest.raises(Denied) as refused:
             await gateway.agent("jen").send("bobb", "x")
     assert (refused.value.wire_code, "bob" in refused.value.hint) == ("unknown_recipient", True)
+
+
+async def test_a_full_disk_is_no_reason_to_give_up(node: "LocalNode") -> None:
+    """On an agent's socket and for one of many over HTTP; under the same id it is sent once there is room."""
+    database, text = node.journal.database, "x" * 100_000
+    ((pages,),) = database.rows("PRAGMA page_count")
+    ((most,),) = database.rows("PRAGMA max_page_count")
+    async with node.client() as gateway, node.http("jen") as http:
+        jen = gateway.agent("jen")
+        database.rows(f"PRAGMA max_page_count = {pages}")
+        with pytest.raises(Denied) as refused:
+            await jen.send("bob", text, id="once")
+        many = await http.post("/v1/enqueue", json={"envs": [{"to": "bob", "text": text}]})
+        database.rows(f"PRAGMA max_page_count = {most}")
+        await jen.send("bob", text, id="once")
+    assert (refused.value.wire_code, refused.value.is_retryable) == ("storage_full", True)
+    (told,) = many.json()["results"]
+    assert (told["error"]["code"], told["error"]["retryable"]) == ("storage_full", True)
+    assert node.reader.count_received() == {TurnState.QUEUED: 1}

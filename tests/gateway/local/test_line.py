@@ -15,7 +15,7 @@ from gateway.client.line import Line
 from gateway.client.turns import Turns
 from gateway.client.wire import Wire
 from gateway.clock import Clock
-from gateway.errors import TimedOut
+from gateway.errors import Denied, TimedOut
 from outbox.ids import AgentId, EventId
 from tests.gateway.local.turnframes import frame
 
@@ -112,3 +112,25 @@ async def test_what_is_being_ended_does_not_come_once_more() -> None:
             agent.answered.set()
             await ending
     assert second.event_id != first.event_id
+
+
+@pytest.mark.parametrize(("said", "retryable"), [({"retryable": True}, True), ({}, False)])
+async def test_a_refusal_is_as_final_as_the_gateway_says(said: dict[str, bool], retryable: bool) -> None:
+    """Of a request, and of the turns; a gateway that says nothing of it means that it is final."""
+    error = {"code": "storage_full", "message": "no space left", "hint": "free some", **said}
+
+    async def gateway(socket: ServerConnection) -> None:
+        for asked in await frames(socket):
+            await socket.send(msgspec.json.encode({"error": error | {"reqId": asked["reqId"]}}), text=True)
+        await socket.send(msgspec.json.encode({"error": error}), text=True)
+        await socket.wait_closed()
+
+    async with peer(gateway) as wire:
+        line = await Line.open(wire, CODER)
+        refused = []
+        for asking in (line.ask({"ack": "x"}), line.turn()):
+            with pytest.raises(Denied) as caught:
+                await asking
+            refused.append((caught.value.wire_code, caught.value.hint, caught.value.is_retryable))
+        await line.close()
+    assert refused == [("storage_full", "free some", retryable)] * 2

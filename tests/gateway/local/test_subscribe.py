@@ -237,7 +237,7 @@ async def test_who_sends_while_the_disk_is_full_is_told_so_before_the_socket_is_
     async with subscribed(node) as socket:
         database.rows(f"PRAGMA max_page_count = {pages}")
         refused = await ask(socket, enqueue={"to": "bob", "text": "x" * 100_000})
-        assert refused["error"]["code"] == "storage_full"
+        assert (refused["error"]["code"], refused["error"]["retryable"]) == ("storage_full", True)
         with pytest.raises(ConnectionClosed) as closed:
             await hear(socket)
         assert closed.value.rcvd is not None
