@@ -15,7 +15,8 @@ from gateway.judging.faults import Fault, FaultKind
 from gateway.judging.pasts import NONE, Past, Pasts, Way
 from gateway.judging.witness import Account, Sighting
 from outbox.ids import AgentId, EventId, NodeId
-from outbox.records import Share
+from outbox.kinds import RULES, Kind
+from outbox.records import Received, Share
 
 _REPORTS = frozenset({POSSIBLE_DUPLICATE, DUPLICATE_ENGAGEMENT})
 
@@ -55,12 +56,13 @@ def ends_before(account: Account) -> Callable[[Sighting], int | None]:
 def _again(turn: Sighting, past: Past, mesh: Mesh, pasts: Pasts) -> Iterator[Fault]:
     """A turn whose end its node forgot is dealt once more: was that right, and does it say so?"""
     event, node = turn.event_id, turn.node
-    source = next((key.source for key in past.lost.received if key.event == event), node)
+    lost = next((row for key, row in past.lost.received.items() if key.event == event), None)
+    source = lost.source if lost is not None else node
     asked = source != node and pasts.can_say(source, past)
     if asked and past.way is Way.BACKUP and event in past.ended.get(source, ()):
         detail = f"{node} dealt it again after its restore, although {source} knows its end"
         yield Fault(FaultKind.ENGAGED_TWICE, event, detail)
-    known = asked and event in past.accepted.get(source, ())
+    known = asked and event in past.accepted.get(source, ()) and not _is_past_asking(past, lost)
     due = known or (source == node and past.way is Way.BACKUP)
     reports = (
         incident
@@ -70,6 +72,15 @@ def _again(turn: Sighting, past: Past, mesh: Mesh, pasts: Pasts) -> Iterator[Fau
     )
     if due and next(reports, None) is None:
         yield Fault(FaultKind.UNREPORTED, event, f"{node} dealt it again and does not say so")
+
+
+def _is_past_asking(past: Past, lost: Received | None) -> bool:
+    """Whether its node cannot learn that it was dealt: it found out late, and no ACK is owed that says it.
+
+    A copy says of itself that it is one only when others know more. How late that was is not looked at here;
+    worlds of the simulation know it.
+    """
+    return past.way is Way.COPY and lost is not None and not RULES[Kind(lost.kind)].processed
 
 
 def _on_two_nodes(mesh: Mesh, account: Account, pasts: Pasts) -> Iterator[Fault]:

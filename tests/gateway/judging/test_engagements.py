@@ -8,6 +8,7 @@ from gateway.judging.engagements import check_engagements, ends_before
 from gateway.judging.facts import ledger
 from gateway.judging.faults import FaultKind
 from gateway.judging.pasts import NONE, Pasts, Way
+from outbox.kinds import Kind
 from outbox.records import TurnState
 from tests.gateway.judging.bygones import ORDER, REPORTED, again, gave_up, past, present
 from tests.gateway.judging.stories import ASKED, LAB, MBP, START_MS, VPS, received, saw
@@ -56,6 +57,17 @@ def test_what_a_node_wrote_to_itself_it_tells_of_when_it_knows_that_it_was_resto
     lost = replace(past().lost, received=ledger([SELF]))
     assert found(present(), again(), gave_up(past(lost=lost))) == SILENT
     assert found(present(), again(), gave_up(past(lost=lost, way=Way.COPY))) == []
+
+
+@pytest.mark.parametrize(("way", "expected"), [(Way.BACKUP, SILENT), (Way.COPY, [])])
+def test_of_a_reply_that_a_copy_dealt_again_there_is_no_ack_to_ask_about(way, expected):
+    lost = past().lost
+    rows = [replace(row, kind=Kind.REPLY) for row in lost.received.values()]
+    assert found(present(), again(), gave_up(past(way=Way.COPY))) == SILENT, "of a message there is one"
+    assert (
+        found(present(), again(), gave_up(past(lost=replace(lost, received=ledger(rows)), way=way)))
+        == expected
+    )
 
 
 def test_two_nodes_are_two_also_when_one_has_forgotten_it():
