@@ -1,7 +1,8 @@
 """What is new about incidents since they were last told: opened, changed, or withdrawn.
 
 An incident is withdrawn when it turns out that there was none: the outbox that holds the answer was collected
-later than the one that holds the question.
+later than the one that holds the question. So is one of a whole message of which it turns out that it went to
+several nodes, each of which has incidents of its own.
 """
 
 from typing import TYPE_CHECKING
@@ -14,16 +15,18 @@ TOLD = ("severity", "openedAt", "closedAt", "detail", "state")
 
 _SAME = " and ".join(f"now.{name} <=> before.{name}" for name in TOLD)
 
+_ABOUT_THE_SAME = "coalesce(toldOf = subject, true)"
+
+_IT = f"{_ABOUT_THE_SAME} and before.class = now.class"
+
 _NEWS = f"""
 concat(
     transform(
-        filter(found, now -> not exists(told, before -> before.class = now.class and {_SAME})),
-        now -> named_struct(
-            'change', if(exists(told, before -> before.class = now.class), 'changed', 'opened'), 'hit', now
-        )
+        filter(found, now -> not exists(told, before -> {_IT} and {_SAME})),
+        now -> named_struct('change', if(exists(told, before -> {_IT}), 'changed', 'opened'), 'hit', now)
     ),
     transform(
-        filter(told, before -> not exists(found, now -> now.class = before.class)),
+        filter(told, before -> not exists(found, now -> {_IT})),
         before -> named_struct('change', 'withdrawn', 'hit', before)
     )
 )
@@ -34,10 +37,16 @@ def changes(lives: "DataFrame") -> "DataFrame":
     """A row for each that changed: ``change`` (``opened``, ``changed`` or ``withdrawn``) before the columns.
 
     ``found`` are the incidents of a life that hold now and ``told`` those that were said last: arrays with
-    ``class`` and ``TOLD``, whose fields take the place of the two arrays.
+    ``class`` and ``TOLD``, whose fields take the place of the two arrays. ``toldOf`` is the ``subject`` of
+    those that were said; null where nothing was.
     """
-    differ = lives.where("not (found <=> told)").selectExpr("*", f"inline({_NEWS})")
-    return differ.selectExpr("change", "* except (change, hit, found, told)", "hit.*")
+    differ = lives.where(f"not ({_ABOUT_THE_SAME} and found <=> told)").selectExpr("*", f"inline({_NEWS})")
+    return differ.selectExpr(
+        "change",
+        "* except (change, hit, found, told, toldOf, subject)",
+        "if(change = 'withdrawn', coalesce(toldOf, subject), subject) as subject",
+        "hit.*",
+    )
 
 
 def standing(all_changes: "DataFrame") -> "DataFrame":

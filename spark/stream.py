@@ -58,8 +58,13 @@ array<struct<
     class: string, severity: string, openedAt: timestamp, closedAt: timestamp, detail: string, state: string
 >>
 """
-_TOLD = f"struct<batch: bigint, hits: {_HITS}>"
-"""What was told of a message, and in which batch: of several copies of its row the last one counts."""
+_TOLD = f"struct<batch: bigint, hits: {_HITS}, subject: string>"
+"""What was told, in which batch, and as what: of several copies of a row the last one counts."""
+
+_SAID = "named_struct('batch', batch, 'hits', found, 'subject', subject)"
+
+_LAST_TOLD = "if(told is null or whole.batch > told.batch, whole, told)"
+"""Of what went to several nodes after all, and was told of as a whole before, each row withdraws that."""
 
 _SHOWN = f"""
 named_struct(
@@ -193,7 +198,7 @@ def _remembered(state: "DataFrame") -> "DataFrame":
         f"if({its_own}, facts, facts & ~{1 << Role.ADDRESSED}) as facts",
         *(name for name in GATHERED if name != "facts"),
         "lastMs as heardMs",
-        f"if({its_own} and stage <> 'asked', named_struct('batch', batch, 'hits', found), null) as told",
+        f"if({its_own} and stage <> 'asked', {_SAID}, null) as told",
         "true as isKnown",
     )
 
@@ -213,11 +218,12 @@ def _judged(
         halves=f"collect_list(struct(node, {', '.join(GATHERED)}))",
         lastMs="max(heardMs)",
         told="max(told)",
+        whole="max(if(told.subject = rootId, told, null))",
         isKnown="max(isKnown)",
     )
     held = hits(f"timestamp_millis({number_text(times.as_of_ms)})")
     found = f"case when kind is not null and stage <> 'asked' then {held} else array() end"
-    staged = judged.selectExpr("*", f"{times.stage} as stage")
+    staged = judged.selectExpr("* except (told, whole)", f"{_LAST_TOLD} as told", f"{times.stage} as stage")
     shown = staged.selectExpr("*", f"transform({found}, hit -> {_SHOWN}) as found")
     return shown.selectExpr(
         "rootId",
@@ -229,13 +235,14 @@ def _judged(
         f"{number_text(number)} as batch",
         f"cast(found as {_HITS}) as found",
         f"coalesce(told.hits, cast(array() as {_HITS})) as told",
+        "told.subject as toldOf",
         f"if(size(found) > 0 or size(told.hits) > 0, struct({', '.join(OF_LIFECYCLE)}), null) as life",
     )
 
 
 def _news(state: "DataFrame") -> "DataFrame":
     """What opened, changed or was withdrawn: ``change``, and the columns of the incidents table."""
-    told = changes(state.selectExpr("rootId", "subject", "life.*", "found", "told"))
+    told = changes(state.selectExpr("rootId", "subject", "life.*", "found", "told", "toldOf"))
     return rows(told, "change", detail="detail")
 
 

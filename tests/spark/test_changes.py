@@ -13,26 +13,36 @@ OPEN, CLOSED = hit("closes"), hit("closes", closed_at="t")
 LATE, EARLY = hit("begins", opened_at="9"), hit("begins", opened_at="1")
 
 
-def frame(spark, *rows, schema=f"rootId string, found {HITS}, told {HITS}"):
+def frame(spark, *rows, schema=f"subject string, found {HITS}, told {HITS}, toldOf string"):
     return spark.createDataFrame(list(rows), schema)
 
 
 def test_tells_what_opened_what_changed_and_what_never_was(spark):
     lives = frame(
         spark,
-        ("one", [SAME, CLOSED, NEW], [SAME, OPEN, GOES]),
-        ("quiet", [SAME, OPEN], [SAME, OPEN]),
-        ("late", [NEW], []),
-        ("earlier", [EARLY], [LATE]),  # the attempt before the first that was known came
+        ("one", [SAME, CLOSED, NEW], [SAME, OPEN, GOES], "one"),
+        ("quiet", [SAME, OPEN], [SAME, OPEN], "quiet"),
+        ("late", [NEW], [], None),
+        ("earlier", [EARLY], [LATE], "earlier"),  # the attempt before the first that was known came
     )
     told = changes(lives)
-    assert told.columns == ["change", "rootId", *FIELDS]
-    assert {(row.rootId, row["class"], row.change, row.openedAt, row.closedAt) for row in told.collect()} == {
+    assert told.columns == ["change", "subject", *FIELDS]
+    assert {
+        (row.subject, row["class"], row.change, row.openedAt, row.closedAt) for row in told.collect()
+    } == {
         ("one", "closes", "changed", "o", "t"),
         ("one", "goes", "withdrawn", "o", None),
         ("one", "new", "opened", "o", None),
         ("late", "new", "opened", "o", None),
         ("earlier", "begins", "changed", "1", None),
+    }
+
+
+def test_what_was_told_of_a_message_that_went_to_several_is_withdrawn_of_the_whole_and_opened_of_each(spark):
+    lives = frame(spark, ("one@b", [SAME], [SAME], "one"), ("one@c", [], [SAME], "one"))
+    assert {(row.subject, row["class"], row.change) for row in changes(lives).collect()} == {
+        ("one", "same", "withdrawn"),
+        ("one@b", "same", "opened"),
     }
 
 

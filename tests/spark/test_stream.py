@@ -117,6 +117,24 @@ def says_what_the_batch_job_says(spark, tmp_path, drawn, order):
     assert stream_tells(spark, following) == batch_tells(spark, place, rows)
 
 
+@pytest.mark.long
+def test_what_turns_out_to_be_for_several_is_withdrawn_as_a_whole(spark, tmp_path):
+    """Its first attempt, which went elsewhere, came after an incident had been told of it."""
+    rows = history([one(sender="b", receiver="*", attempts=2, turns=(Turn(850, "failed", "b"),))])
+    first = [row for row in rows if row.event_id == root_of(0) and row.attempt == 1]
+    assert first
+    growing = Growing(tmp_path)
+    growing.add([row for row in rows if row not in first])
+    following = follow(spark, growing, AS_OF_MS - 2)
+    assert any(
+        name == "turn_failed" and subject == root_of(0)
+        for name, subject, *_ in stream_tells(spark, following)
+    )
+    growing.add(first)
+    following = follow(spark, growing, AS_OF_MS)
+    assert stream_tells(spark, following) == batch_tells(spark, tmp_path, rows)
+
+
 QUESTION, ANSWERED = one(), one(accepted_ms=(5,), turns=(Turn(10, "ok", "b"),))
 
 
