@@ -137,16 +137,21 @@ def test_what_comes_again_only_behind_the_answer_is_reported_too(mesh: Any, stra
     assert mesh.row("b", message.event_id).state is T.QUEUED
 
 
-def test_what_the_copy_of_a_node_did_not_know_is_reported_when_the_node_answers(
-    mesh: Any, stranger: Any
-) -> None:
-    """The first answer came from a home that ran twice, and from the younger one (seed 30276)."""
+def waits_for(mesh: Any, stranger: Any) -> Any:
+    """``b`` was restored, and only ``x`` has not answered yet; returns what it asks ``x`` by."""
     mesh.own("eve", "x")
     mesh.see()
     mesh.tick("b", stranger.says(stranger.event()))
     mesh.come_back("b", mesh.store("b"), Reason.RESTORE)
     mesh.answer("b", by="a")
-    since, known, message = mesh.store("b").doubts()[NodeId("x")], stranger.event(), stranger.event()
+    return mesh.store("b").doubts()[NodeId("x")]
+
+
+def test_what_the_copy_of_a_node_did_not_know_is_reported_when_the_node_answers(
+    mesh: Any, stranger: Any
+) -> None:
+    """The first answer came from a home that ran twice, and from the younger one (seed 30276)."""
+    since, known, message = waits_for(mesh, stranger), stranger.event(), stranger.event()
     for accepted in ((), (message.event_id, known.event_id)):
         said = encode_payload(Recalled(since=since, accepted=accepted))
         mesh.tick("b", stranger.says(stranger.event(kind=Kind.SIGNAL, source_agent_id=None, payload=said)))
@@ -163,12 +168,7 @@ def test_what_was_dealt_after_the_answer_of_a_copy_is_reported_when_the_node_kno
     mesh: Any, stranger: Any, dealt: str
 ) -> None:
     """(seed 40130090)"""
-    mesh.own("eve", "x")
-    mesh.see()
-    mesh.tick("b", stranger.says(stranger.event()))
-    mesh.come_back("b", mesh.store("b"), Reason.RESTORE)
-    mesh.answer("b", by="a")
-    since, again = mesh.store("b").doubts()[NodeId("x")], stranger.event()
+    since, again = waits_for(mesh, stranger), stranger.event()
     ended = (Ended(ref=again.event_id, outcome=Outcome.OK),)
     for answer in (Recalled(since=since), Recalled(since=since, ended=ended)):
         said = encode_payload(answer)
