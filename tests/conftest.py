@@ -22,7 +22,7 @@ def mount_small() -> Iterator[Callable[[Path, int], Path]]:
         place.mkdir(exist_ok=True)
         command = ["mount", "-t", "tmpfs", "-o", f"size={kib}k,mode=0700", "tmpfs", str(place)]
         try:
-            done = subprocess.run(command, capture_output=True, timeout=10, check=False)
+            done = subprocess.run(command, capture_output=True, timeout=60, check=False)
         except FileNotFoundError:
             pytest.skip("there is no mount")
         if done.returncode:
@@ -32,7 +32,7 @@ def mount_small() -> Iterator[Callable[[Path, int], Path]]:
 
     yield mount
     for place in mounted:
-        subprocess.run(["umount", "-l", str(place)], check=True, timeout=10)
+        subprocess.run(["umount", "-l", str(place)], check=True, timeout=60)
 
 
 @pytest.fixture

@@ -82,7 +82,7 @@ def test_scripts_are_shell_and_say_how_they_are_used(script: Path) -> None:
 
 def test_submit_says_how_it_is_used() -> None:
     done = subprocess.run(
-        [DEPLOY / "spark" / "submit.sh"], capture_output=True, text=True, timeout=10, check=False
+        [DEPLOY / "spark" / "submit.sh"], capture_output=True, text=True, timeout=60, check=False
     )
     assert done.returncode == 2
     assert "submit.sh LAKE OUT" in done.stderr

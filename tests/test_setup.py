@@ -17,7 +17,7 @@ def run(script: Path, *arguments: str, path: Path, python: str = "") -> subproce
     environment = {"PATH": f"{path}{os.pathsep}/nowhere", "PYTHON": python}
     command = ["/bin/sh", str(script), *arguments]
     return subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=30, check=False
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=False
     )
 
 

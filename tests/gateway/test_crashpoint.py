@@ -20,7 +20,7 @@ for turn in range(2):
 def run(setting: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", PASSES_ALL_TWICE]
     return subprocess.run(
-        command, env=os.environ | {VARIABLE: setting}, capture_output=True, text=True, timeout=30, check=False
+        command, env=os.environ | {VARIABLE: setting}, capture_output=True, text=True, timeout=60, check=False
     )
 
 

@@ -96,7 +96,7 @@ async def test_a_new_epoch_follows_whatever_was_written_before() -> None:
 async def test_a_reader_at_the_end_is_woken_by_the_next_page() -> None:
     feed = starting_at(0)
     await feed.beyond(place(-1))
-    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(60), asyncio.TaskGroup() as group:
         first, second = (group.create_task(feed.beyond(place(seq))) for seq in (0, 1))
         feed.push(page(1, 1))
         await first

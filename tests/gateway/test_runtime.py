@@ -33,7 +33,7 @@ from tests.gateway.outboxes import STREAM, Outbox, answer, entry
 PEER, THIRD = NodeId("peer"), NodeId("third")
 HERE, ANN, BOB = NodeId("here"), AgentId("ann"), AgentId("bob")
 WHO = Identity(MeshId("m" * 43), HERE, Epoch("000001-0123456789ab"))
-WITHIN_S = 20.0
+WITHIN_S = 60.0
 
 
 class Disk(MemoryStore):

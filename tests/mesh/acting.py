@@ -11,6 +11,7 @@ from gateway.judging.witness import Promise, Witness
 from outbox.errors import UnknownRecipient
 from outbox.ids import AgentId, agent_id
 from outbox.kinds import Kind
+from outbox.records import DeliveryState
 from tests.mesh.judging import at_rest
 from tests.mesh.processes import Node, until
 
@@ -101,6 +102,17 @@ async def at_work(witness: Witness, *agents: tuple[Node, str]) -> AsyncIterator[
         yield
         for task in working:
             task.cancel()
+
+
+async def all_accepted(node: Node, count: int) -> None:
+    """Wait until so much of what a node has sent was accepted."""
+
+    async def look() -> bool:
+        async with node.client() as gateway:
+            found = (await gateway.status()).deliveries
+        return found.get(DeliveryState.ACCEPTED, 0) + found.get(DeliveryState.PROCESSED, 0) >= count
+
+    await until(look, REST_WITHIN_S, f"{count} deliveries of {node.name} are accepted")
 
 
 async def rest(nodes: tuple[Node, ...], messages: int, within_s: float = REST_WITHIN_S) -> None:

@@ -15,7 +15,7 @@ from outbox.chain import Head, genesis
 from outbox.ids import Epoch, MeshId, NodeId
 from tests.mesh.knocking import Newcomer
 
-CLOSED_WITHIN_S = 20.0
+CLOSED_WITHIN_S = 60.0
 EPOCH = Epoch("000001-0123456789ab")
 """Of the outbox that a made-up peer has."""
 

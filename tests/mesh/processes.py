@@ -31,7 +31,7 @@ ENGINE_HOST = os.environ.get("TEST_ENGINE_HOST", "inline")
 LOOK_EVERY_S = 0.02
 READY_WITHIN_S = 60.0
 """Of a start on a machine that does ten other things; only a failure waits so long."""
-DEATH_WITHIN_S = 20.0
+DEATH_WITHIN_S = 60.0
 LOST = "the process that writes the journal ended by itself"
 
 _Value = TypeVar("_Value")

@@ -15,7 +15,7 @@ from gateway.fleet.process import children
 from tests.mesh.processes import Node, until
 
 SYNCS = "fsync,fdatasync,sync_file_range"
-ATTACHED_WITHIN_S = 10.0
+ATTACHED_WITHIN_S = 60.0
 
 
 @asynccontextmanager

@@ -43,8 +43,8 @@ async def test_the_sender_never_knows_before_the_receivers_disk(
     try:
         async with slow_disk(mbp, DELAY_MS, mesh_dir / "strace.txt"), vps.client() as gateway:
             for number in range(5):
+                sent_at = time.monotonic()  # before: how late a busy machine lets us hear of it is no matter
                 event = (await gateway.agent("ada").send("bob", f"slow {number}")).event_id
-                sent_at = time.monotonic()
 
                 async def look(event: EventId = event) -> bool:
                     nonlocal early
@@ -56,7 +56,7 @@ async def test_the_sender_never_knows_before_the_receivers_disk(
                     assert on_disk(there, event), "accepted is visible and its row is not on disk"
                     return True
 
-                await until(look, 20, "it is accepted")
+                await until(look, 60, "it is accepted")
                 assert (time.monotonic() - sent_at) * 1000 >= DELAY_MS * 0.9, "the disk was not slow"
     finally:
         there.close()
@@ -76,7 +76,7 @@ async def test_what_was_seen_accepted_survives_a_kill_at_that_moment(
         async def look() -> list[EventId]:
             return [event for event in events if (await ada.trace(event)).state in ACCEPTED]
 
-        seen = await until(look, 20, "one is accepted")
+        seen = await until(look, 60, "one is accepted")
         mbp.kill()
         seen = await look()
     journal = mbp.journal()

@@ -125,7 +125,7 @@ async def test_laptops_that_are_never_online_together_exchange_a_file(
     path = tmp_path / "file"
     path.write_bytes(CONTENT)
     await send(mbp, "bob", "cat", path)
-    await until(has(vps, SHA), 30, "the seed has it")
+    await until(has(vps, SHA), 60, "the seed has it")
     mbp.kill()
     lab.start()
     await lab.ready()

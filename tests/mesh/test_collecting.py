@@ -22,7 +22,7 @@ from outbox.forks import ForkProof
 from outbox.ids import NodeId, epoch_ordinal
 from spark.layout import EVENTS
 from spark.sources import event_files
-from tests.mesh.acting import talk
+from tests.mesh.acting import all_accepted, talk
 from tests.mesh.conftest import MakeNode
 from tests.mesh.processes import Node, until
 
@@ -87,6 +87,8 @@ async def test_a_mesh_is_collected_over_links_and_again_only_what_is_new(
 ) -> None:
     vps, mbp = pair
     await talk(vps, "ada", "bob", 5, Witness())
+    await all_accepted(vps, 5)  # mbp has written its answers
+    await until(lambda: copied(vps, mbp), 60, "the seed has a copy")
     code, found, errors = await collect(collector, tmp_path)
     assert (code, set(found)) == (Exit.OK, {"vps", "mbp"}), errors
     for node in pair:
@@ -136,7 +138,7 @@ async def test_a_seed_s_home_brings_its_own_outbox_and_the_copies_that_it_holds(
 ) -> None:
     vps, mbp = pair
     await talk(mbp, "bob", "ada", 3, Witness())
-    await until(lambda: copied(vps, mbp), 30, "the seed has a copy")
+    await until(lambda: copied(vps, mbp), 60, "the seed has a copy")
     code, (found,), _ = await gateway(vps, "--lake", str(tmp_path / "own"))
     assert (code, set(found)) == (Exit.OK, {"vps"})
     code, (found,), errors = await gateway(vps, "--lake", str(tmp_path / "from"), "--from", "mbp")
@@ -206,7 +208,7 @@ async def test_following_a_home_tells_what_is_new_and_nothing_else(vps: Node, tm
                 await until(all_is_told, 60, "all that is new was told")
         finally:
             process.send_signal(signal.SIGINT)
-            process.wait(20)
+            process.wait(60)
     assert process.returncode == Exit.INTERRUPTED
     assert told()[-1]["head"] == held(lake, "vps")
     assert all(each["events"] for each in told()[1:])
@@ -230,7 +232,7 @@ async def test_following_goes_on_after_a_lost_link(
             await until(lambda: caught_up(tmp_path, vps), 90, "later ones are too")
         finally:
             process.send_signal(signal.SIGINT)
-            print(*process.communicate(timeout=20))  # what a failure is explained by
+            print(*process.communicate(timeout=60))  # what a failure is explained by
     assert process.returncode == Exit.INTERRUPTED
 
 
@@ -244,7 +246,8 @@ async def test_what_a_forked_node_said_before_and_the_proof_are_collected_from_h
     vps, mbp = pair
     await talk(vps, "ada", "bob", 1, Witness())
     await talk(mbp, "bob", "ada", 2, Witness())
-    await until(lambda: copied(vps, mbp), 30, "the seed has a copy")
+    await all_accepted(vps, 1)  # mbp writes nothing more
+    await until(lambda: copied(vps, mbp), 60, "the seed has a copy")
     vps.kill()
     proof = twice(mbp)
     await say_fork(vps, proof)

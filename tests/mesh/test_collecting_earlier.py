@@ -48,7 +48,7 @@ async def test_each_of_two_seeds_brings_what_it_has_of_an_epoch_that_its_writer_
     await lab.linked("vps", "mbp")
     await talk(mbp, "bob", "bob", 2, Witness())
     for seed in (vps, lab):
-        await until(lambda seed=seed: copied(seed, mbp), 30, f"{seed.name} has a copy")
+        await until(lambda seed=seed: copied(seed, mbp), 60, f"{seed.name} has a copy")
     mbp.kill()
     shutil.copytree(mbp.home.root, mesh_dir / "copy")
     both_had = written(mbp)
@@ -57,7 +57,7 @@ async def test_each_of_two_seeds_brings_what_it_has_of_an_epoch_that_its_writer_
     await go(mbp)
     await mbp.linked("lab")
     await talk(mbp, "bob", "bob", 3, Witness())
-    await until(lambda: copied(lab, mbp), 30, "the other seed has more")
+    await until(lambda: copied(lab, mbp), 60, "the other seed has more")
     one_had = written(mbp)
     assert one_had > both_had
 
@@ -70,7 +70,7 @@ async def test_each_of_two_seeds_brings_what_it_has_of_an_epoch_that_its_writer_
     await go(vps)
     await mbp.linked("vps")
     await talk(mbp, "bob", "bob", 2, Witness())
-    await until(lambda: copied(vps, mbp), 30, "the first seed goes on in the second epoch")
+    await until(lambda: copied(vps, mbp), 60, "the first seed goes on in the second epoch")
     mbp.kill()
 
     code, _, told = await collect(collector, tmp_path, "--from", "mbp")
@@ -93,7 +93,7 @@ async def test_what_a_seed_had_let_go_of_is_had_from_its_writer_once_it_is_there
     await talk(
         mbp, "bob", "ada", PAGE_ENTRIES_MAX + 50, Witness()
     )  # the first page only says where it goes on
-    await until(lambda: copied(vps, mbp), 30, "the seed has a copy")
+    await until(lambda: copied(vps, mbp), 60, "the seed has a copy")
     for node in pair:
         node.kill()
     with closing(Journal.open(vps.home.journal)) as journal:

@@ -58,7 +58,7 @@ async def test_nothing_that_was_answered_is_lost_and_writing_comes_back_by_itsel
         async def writes() -> bool:
             return await refusal(ada, sent, most=1) is None
 
-        await until(writes, 30, "it writes again")
+        await until(writes, 60, "it writes again")
         assert await kept()
         assert vps.running
     vps.kill()

@@ -58,7 +58,7 @@ async def test_a_join_that_is_killed_is_run_again(vps: Node, make_node: MakeNode
     async def put_down() -> bool:
         return (mbp.home.root / step).exists() or joining.poll() is not None
 
-    await until(put_down, 20, f"{step} is there")
+    await until(put_down, 60, f"{step} is there")
     joining.kill()
     joining.wait()
     key = (mbp.home.keys / "node.key").read_bytes()
@@ -66,7 +66,8 @@ async def test_a_join_that_is_killed_is_run_again(vps: Node, make_node: MakeNode
         try:
             await join(mbp.home, decode_join_code(text), None, Clock(), mbp.settings)
         except HomeError:
-            assert step == "journal.db", "the kill came after the end"
+            with contextlib.closing(mbp.journal()) as journal:  # the kill came after the end, however seldom
+                assert journal.identity().node == mbp.name
     assert (mbp.home.keys / "node.key").read_bytes() == key
     mbp.start()
     await mbp.ready()
@@ -94,7 +95,7 @@ async def test_a_second_process_is_refused_and_the_first_goes_on(vps: Node, mesh
         env={**os.environ, **vps.env},
         stderr=asyncio.subprocess.PIPE,
     )
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         _, errors = await second.communicate()
     assert second.returncode not in {0, None}
     assert b"Traceback" not in errors
@@ -111,7 +112,7 @@ async def test_a_signal_ends_it_in_order(pair: tuple[Node, Node], number: signal
     async def ended() -> bool:
         return process.poll() is not None
 
-    await until(ended, 15, "it has ended")
+    await until(ended, 60, "it has ended")
     assert process.returncode in {0, 130}, vps.tail()
     assert "gateway.stopped" in vps.log()
     assert "Traceback" not in vps.log() + vps.tail()
@@ -133,7 +134,7 @@ async def test_nodes_show_how_far_another_outbox_goes(pair: tuple[Node, Node]) -
             row = next(row for row in await gateway.nodes() if row.node == "mbp")
         return row.head_seq >= 3
 
-    await until(known, 20, "the head of mbp is shown")
+    await until(known, 60, "the head of mbp is shown")
 
 
 async def test_nodes_show_how_far_another_clock_is_off(pair: tuple[Node, Node]) -> None:
@@ -148,7 +149,7 @@ async def test_nodes_show_how_far_another_clock_is_off(pair: tuple[Node, Node]) 
             return False
         return abs(row.clock_ahead_ms) <= link.clock_within_ms + CLOCK_ROUNDING_MS
 
-    await until(measured, 20, "the clock of mbp was measured")
+    await until(measured, 60, "the clock of mbp was measured")
 
 
 def ways_to(path: Path, pid: int) -> set[int]:

@@ -36,14 +36,14 @@ async def test_a_full_disk_of_the_log_stops_nothing_and_the_log_comes_back(
             await talk()
             return "log.waiting" in vps.tail()
 
-        await until(held, 30, "a line finds no room")
+        await until(held, 60, "a line finds no room")
         ballast.unlink()
 
         async def written() -> bool:
             await talk()
             return "log.back" in vps.tail()
 
-        await until(written, 30, "the log is written again")
+        await until(written, 60, "the log is written again")
     vps.kill(15)
     lines = [json.loads(line) for line in vps.log().splitlines()]
     on_stderr = [json.loads(line) for line in vps.errors.read_text().splitlines() if line.startswith("{")]

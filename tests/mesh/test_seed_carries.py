@@ -43,7 +43,7 @@ async def carried(seed: Node, writer: Node) -> None:
             journal.close()
             written.close()
 
-    await until(look, 30, f"{seed.name} holds all of {writer.name}")
+    await until(look, 60, f"{seed.name} holds all of {writer.name}")
 
 
 async def test_laptops_that_are_never_online_together(laptops: tuple[Node, Node, Node]) -> None:
@@ -62,7 +62,7 @@ async def test_laptops_that_are_never_online_together(laptops: tuple[Node, Node,
         async def done() -> bool:
             return len(witness.account().settlements) == MESSAGES
 
-        await until(done, 40, "cat has worked it all off")
+        await until(done, 60, "cat has worked it all off")
     await carried(vps, lab)
     lab.kill()
 
@@ -74,7 +74,7 @@ async def test_laptops_that_are_never_online_together(laptops: tuple[Node, Node,
             found = (await gateway.status()).deliveries
         return found.get("processed", 0) + found.get("replied", 0) == MESSAGES
 
-    await until(heard, 40, "bob knows that cat has worked it off")
+    await until(heard, 60, "bob knows that cat has worked it off")
     promise = witness.account().promises[0]
     async with mbp.client() as gateway:
         trace = await gateway.trace(promise.event_id)

@@ -23,7 +23,7 @@ async def test_large_bodies_in_one_go_fit_through_a_link(pair: tuple[Node, Node]
         async def accepted() -> bool:
             return (await gateway.status()).deliveries.get("accepted", 0) >= LARGE
 
-        await until(accepted, 30, "all large messages are accepted")
+        await until(accepted, 60, "all large messages are accepted")
     async with mbp.client() as gateway:
         assert (await gateway.status()).received == {"queued": LARGE}
 

@@ -188,7 +188,7 @@ def test_sigkill_at_any_moment_loses_nothing_committed(
         told = [int(writer.stdout.readline()) for _ in range(answers)]
         writer.send_signal(signal.SIGKILL)
         told += [int(line) for line in writer.stdout.read().split()]
-        writer.wait(timeout=10)
+        writer.wait(timeout=60)
     journal = open_journal()
     reached = journal.head().seq
     assert told == [*range(7, told[-1] + 1, 7)]

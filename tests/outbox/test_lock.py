@@ -52,7 +52,7 @@ def test_a_killed_process_leaves_no_lock(tmp_path: Path) -> None:
         with pytest.raises(HomeLocked, match=f"process {holder.pid}"):
             HomeLock(path)
         holder.send_signal(signal.SIGKILL)
-        holder.wait(timeout=10)
+        holder.wait(timeout=60)
     HomeLock(path).close()
 
 
@@ -70,7 +70,7 @@ def test_a_home_is_free_when_nobody_shares_its_lock_any_more(tmp_path: Path) -> 
     """Its holder has died; what it started goes on until its input ends, and is waited for."""
     path = tmp_path / "lock"
     theirs, ours = os.pipe()
-    subprocess.run([sys.executable, "-c", SHARER, str(path)], check=True, timeout=10, stdin=theirs)
+    subprocess.run([sys.executable, "-c", SHARER, str(path)], check=True, timeout=60, stdin=theirs)
     os.close(theirs)
     with path.open("rb") as file, pytest.raises(BlockingIOError):
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -82,7 +82,7 @@ def test_the_shim_drops_one_argument_and_keeps_the_rest_as_they_are(tmp_path):
         "--add-modules=other",
     ]
     done = subprocess.run(
-        [home / "bin" / "java", *arguments], capture_output=True, text=True, timeout=30, check=True
+        [home / "bin" / "java", *arguments], capture_output=True, text=True, timeout=60, check=True
     )
     assert done.stdout.strip() == str([a for a in arguments if a != "--add-modules=jdk.incubator.vector"])
     before = (home / "bin" / "java").stat().st_mtime_ns

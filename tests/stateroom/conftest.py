@@ -285,7 +285,7 @@ class Bench:
         mesh.put(RoomMap.ADMISSIONS, "seed", self.mesh.founder())
 
 
-async def until(condition: Callable[[], bool], seconds: float = 10.0) -> None:
+async def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
     """Wait for a condition, looking at it whenever the loop has turned."""
     deadline = time.monotonic() + seconds
     while not condition():

@@ -169,7 +169,7 @@ def test_a_backup_beside_a_writer_is_one_moment(home: Home, tmp_path: Path) -> N
     writer = threading.Thread(target=write)
     writer.start()
     try:
-        assert ready.wait(20)
+        assert ready.wait(60)
         make(home, tmp_path / "b")
     finally:
         stop.set()

@@ -37,7 +37,7 @@ from stateroom.view import NodeView, OwnerView, View
 
 MESH = MeshId("m" * 43)
 EPOCH = Epoch("000001-0123456789ab")
-WITHIN_S = 20.0
+WITHIN_S = 60.0
 
 
 class Wire:

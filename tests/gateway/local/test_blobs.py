@@ -95,16 +95,16 @@ async def test_a_connection_that_breaks_leaves_what_came(node: "LocalNode") -> N
     )
     writer.write("\r\n".join((*lines, "", "")).encode() + CONTENT[:400_000])
     await writer.drain()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while node.blobs.disk.partial_size(SHA) == 0:
             await asyncio.sleep(0.01)
     writer.close()
     await writer.wait_closed()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while node.blobs.disk.partial_size(SHA) < 400_000:
             await asyncio.sleep(0.01)
     offset = node.blobs.disk.partial_size(SHA)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while (answer := await put(node, CONTENT[offset:], **span(offset, len(CONTENT)))).status_code == 409:
             await asyncio.sleep(0.01)
     assert answer.status_code == 201, answer.text

@@ -35,7 +35,7 @@ async def command(node: "LocalNode", *words: str, text: str = "", **env: str) ->
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         out, err = await process.communicate(text.encode())
     assert process.returncode is not None
     return process.returncode, out.decode(), err.decode()
@@ -58,7 +58,7 @@ def test_help_loads_nothing_heavy() -> None:
         f"print([name for name in {heavy} if name in sys.modules])"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
     )
     assert done.stdout.splitlines()[-1] == "[]"
     for name in ("init", "run", "invite", "join", "send", "inbox", "trace", "doctor", "demo"):
@@ -274,13 +274,13 @@ async def test_watch_follows_and_an_interrupt_is_130(node: "LocalNode") -> None:
     )
     assert watching.stdout is not None
     line = asyncio.ensure_future(watching.stdout.readline())
-    async with node.client() as gateway, asyncio.timeout(20):
+    async with node.client() as gateway, asyncio.timeout(60):
         while not line.done():
             await gateway.agent("jen").send("bob", "look")
             await asyncio.wait({line}, timeout=0.1)
     assert json.loads(await line)["payload"] == {"text": "look"}
     watching.send_signal(signal.SIGINT)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         assert await watching.wait() == Exit.INTERRUPTED
 
 
@@ -311,7 +311,7 @@ class Walk:
             input=text if text is not None else "",
             capture_output=True,
             text=True,
-            timeout=40,
+            timeout=60,
             check=False,
         )
         assert done.returncode == 0, (words, done.stdout, done.stderr)
@@ -331,7 +331,7 @@ class Walk:
     def stop(self) -> None:
         for process in self._running:
             process.terminate()
-            process.communicate(timeout=20)
+            process.communicate(timeout=60)
 
 
 def test_two_nodes_by_the_commands_of_the_readme(walk: Walk) -> None:
@@ -374,5 +374,5 @@ def test_ctrl_c_after_the_end_changes_nothing() -> None:
         "from gateway.cli import run; sys.argv[1:] = ['--version']; sys.exit(run())"
     )
     command = [sys.executable, "-c", code]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 async def next_turn(turns: "AsyncIterator[Turn]") -> Turn:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         return await anext(turns)
 
 
@@ -88,7 +88,7 @@ async def test_never_more_turns_in_hand_than_credit(node: "LocalNode") -> None:
 
 
 async def test_turns_and_their_leases_survive_a_restart(stopped: "LocalNode") -> None:
-    async with stopped.client() as gateway, asyncio.timeout(30):
+    async with stopped.client() as gateway, asyncio.timeout(60):
         jen, bob = gateway.agent("jen"), gateway.agent("bob")
         async with bob.turns("run-1", credit=2) as turns:
             async with stopped.serving():

@@ -23,7 +23,7 @@ async def raw_request(node: "LocalNode", request: bytes) -> bytes:
     reader, writer = await asyncio.open_connection("127.0.0.1", node.port)
     writer.write(request)
     await writer.drain()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         answer = await reader.read(4096)
     writer.close()
     await writer.wait_closed()

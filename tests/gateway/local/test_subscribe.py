@@ -37,7 +37,7 @@ async def tell(socket: ClientConnection, **frame: object) -> None:
 
 
 async def hear(socket: ClientConnection) -> Any:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         return json.loads(await socket.recv())
 
 
@@ -70,7 +70,7 @@ async def test_the_event_goes_through_as_it_stands_in_the_outbox(node: "LocalNod
     [event] = await send(node)
     async with subscribed(node) as socket:
         await tell(socket, credit=1)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             frame = await socket.recv()
     (row,) = node.reader.ledger(event)
     assert isinstance(frame, str)
@@ -103,7 +103,7 @@ async def test_every_verb_is_answered_in_order(node: "LocalNode") -> None:
 
 async def hear_lines(socket: ClientConnection, count: int) -> list[Any]:
     frames: list[Any] = []
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while len(frames) < count:
             message = await socket.recv()
             assert isinstance(message, str)

@@ -65,7 +65,7 @@ async def test_what_was_answered_does_not_come_once_more(lost: bool, lease_ms: i
         await socket.send(frame(2, resumed=False, lease_ms=lease_ms))
         await socket.wait_closed()
 
-    async with serve(gateway, "127.0.0.1", 0) as server, asyncio.timeout(20):
+    async with serve(gateway, "127.0.0.1", 0) as server, asyncio.timeout(60):
         wire = Wire(socket=None, url=f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", token=None)
         async with Turns(wire, Agent(lost=lost), "session", 4, clock) as turns:
             first, third = await anext(turns), await anext(turns)

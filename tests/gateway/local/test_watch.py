@@ -21,7 +21,7 @@ async def test_new_rows_are_pushed_once_and_stay_in_the_inbox(node: "LocalNode")
             await bob.ack(first.event_id)
             await jen.send("jen", "not for bob")
             second = await jen.send("bob", {"n": 2})
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(60):
                 items = [json.loads(await socket.recv())["item"] for _ in range(2)]
     assert [(item["eventId"], item["from"], item["payload"]) for item in items] == [
         (first.event_id, "jen", {"text": "one"}),
@@ -34,7 +34,7 @@ async def test_the_clients_watch_shows_what_came_while_the_gateway_was_away(stop
     async with stopped.serving(), stopped.client() as gateway:
         await gateway.add_agent("jen")
         await gateway.add_agent("bob")
-    async with stopped.client() as gateway, asyncio.timeout(20):
+    async with stopped.client() as gateway, asyncio.timeout(60):
         jen, rows = gateway.agent("jen"), gateway.agent("bob").watch()
         async with stopped.serving():
             first = asyncio.ensure_future(anext(rows))

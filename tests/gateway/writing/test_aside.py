@@ -33,7 +33,7 @@ from outbox.lock import HomeLock
 from outbox.reader import JournalReader
 from stateroom.view import View
 
-WITHIN_S = 20.0
+WITHIN_S = 60.0
 CLOCK = Clock()
 
 GATEWAY = """
