@@ -22,6 +22,7 @@ from outbox.limits import (
     HEADERS_REMEMBERED,
     PAYLOAD_BYTES_MAX,
     RECIPIENTS_MAX,
+    SCHEMA_MAX,
     THREAD_ID_MAX,
     TYPE_MAX,
 )
@@ -53,6 +54,8 @@ class Trace(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults
     policy_version: int = 0
     hops: Annotated[int, Meta(ge=0)] = 0
     """Rises by one when an event answers another."""
+    traceparent: str | None = None
+    """W3C Trace Context, as its author's tracing system wrote it; from a peer it may be any text."""
 
 
 class Event(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True, kw_only=True):
@@ -73,6 +76,8 @@ class Event(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults
     priority: Annotated[int, Meta(ge=0, le=4)] = 2
     """0 critical … 2 normal … 4 low."""
     type: Annotated[str, Meta(max_length=TYPE_MAX)] | None = None
+    schema: Annotated[str, Meta(max_length=SCHEMA_MAX)] | None = None
+    """Name of the schema that the payload is said to follow; from a peer it may be any text."""
     idempotency_key: str | None = None
     redrive_of: EventId | None = None
     """The dead letter that an operator sent again as this event."""

@@ -50,6 +50,15 @@ IDEMPOTENCY_KEY_MAX = 128
 TYPE_MAX = 128
 """Free-text labels of an event; they are indexed and shown in tables."""
 
+SCHEMA_MAX = 128
+"""Characters of a schema's name: a URL or a path with a version, shown in tables."""
+
+TRACEPARENT_MAX = 256
+"""Characters of a ``traceparent``: 55 in the version that exists, and room for later ones."""
+
+TRACEPARENTS_REMEMBERED = 1024
+"""Lines that were found to be well-formed: those of a conversation come again with each answer."""
+
 SEQ_MAX = (1 << 40) - 1
 """Entries of one epoch: a thousand a second for 34 years. With the epoch's ordinal it is one key."""
 

@@ -8,6 +8,7 @@ from outbox.envelope import Event, Header, decode_event, decode_header
 from outbox.ids import AgentId, EventId, NodeId, Seq
 from outbox.kinds import Outcome
 from outbox.records import Delivery, Incident, Received, TurnState
+from outbox.traceparent import readable_traceparent
 
 WAITING_FOR_BLOB = "waiting_for_blob"
 
@@ -30,6 +31,8 @@ class InboxRow(msgspec.Struct, frozen=True, kw_only=True, rename=_name, omit_def
     thread_id: str | None = None
     corr_id: EventId | None = None
     type: str | None = None
+    schema: str | None = None
+    traceparent: str | None = None
     priority: int
     created_at: str
     accepted_at_ms: int
@@ -116,6 +119,8 @@ def inbox_row(row: Received, *, blob_missing: bool = False) -> InboxRow:
         thread_id=event.thread_id,
         corr_id=event.corr_id,
         type=event.type,
+        schema=event.schema,
+        traceparent=readable_traceparent(event.trace.traceparent),
         priority=row.priority,
         created_at=event.created_at,
         accepted_at_ms=row.accepted_at_ms,

@@ -18,6 +18,7 @@ from outbox.ids import AgentId, Epoch, EventId, NodeId, Seq
 from outbox.kinds import AckStatus, Kind, Outcome
 from outbox.records import Delivery, Identity, Received, TurnState
 from outbox.timestamps import parse_rfc3339
+from outbox.traceparent import readable_traceparent
 
 
 class Stage(StrEnum):
@@ -94,6 +95,9 @@ class EventTrace(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit
     to_node: NodeId | None
     thread_id: str | None
     corr_id: EventId | None = None
+    type: str | None = None
+    schema: str | None = None
+    traceparent: str | None = None
     told_by: NodeId
     """The node whose knowledge this is."""
     state: str
@@ -122,6 +126,9 @@ def assemble(known: Known) -> EventTrace:
         to_node=to_node,
         thread_id=event.thread_id,
         corr_id=event.corr_id,
+        type=event.type,
+        schema=event.schema,
+        traceparent=readable_traceparent(event.trace.traceparent),
         told_by=here,
         state=states[0] if states else "emitted",
         receipts=_receipts(known),

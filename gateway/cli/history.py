@@ -6,7 +6,7 @@ import click
 
 from gateway.cli.homes import ask
 from gateway.cli.options import as_json, duration
-from gateway.cli.output import emit_json, moment, note, table
+from gateway.cli.output import cell, emit_json, moment, note, table
 
 if TYPE_CHECKING:
     from gateway.api.trace import Step
@@ -26,6 +26,10 @@ def trace(context: click.Context, *, event: str, as_json: bool) -> None:
         f"{found.kind} {found.event_id} from {found.from_agent}@{found.from_node}"
         f" to {found.to_agent}@{found.to_node or '-'}: {found.state}  (told by {found.told_by})"
     )
+    labels = {"type": found.type, "schema": found.schema, "traceparent": found.traceparent}
+    for name, value in labels.items():
+        if value is not None:
+            note(f"{name} {cell(value)}")
     columns = ("step", "node", "time", "clock of", "position", "detail")
     table(columns, [_step(step) for step in found.steps], empty="no steps")
 

@@ -84,6 +84,8 @@ def _said(text: str) -> str:
 @click.option("--thread", help="Conversation to put it in.")
 @click.option("--priority", type=click.IntRange(0, 4), help="0 critical … 2 normal … 4 low.")
 @click.option("--type", "type_", help="Application type.")
+@click.option("--schema", metavar="NAME", help="Name of the schema that the text follows, for the receiver.")
+@click.option("--traceparent", help="The trace that it belongs to (W3C Trace Context).")
 @click.option("--id", "id_", help="Idempotency key: the same one sends once.")
 @click.option("--expires", type=duration, metavar="DURATION", help="Give up after so long (default 7d).")
 @click.option("--cause", metavar="EVENT", help="The event of the inbox that this answers.")
@@ -107,6 +109,8 @@ def send(
     thread: str | None,
     priority: int | None,
     type_: str | None,
+    schema: str | None,
+    traceparent: str | None,
     id_: str | None,
     expires: int | None,
     cause: str | None,
@@ -130,6 +134,8 @@ def send(
                 body,
                 file=ref,
                 type=type_,
+                schema=schema,
+                traceparent=traceparent,
                 thread=thread,
                 priority=priority,
                 expires_in_ms=expires,
@@ -269,7 +275,9 @@ def watch(context: click.Context, *, agent: str, as_json: bool) -> None:
                 if as_json:
                     emit_json_line(row)
                 else:
-                    click.echo(plain(f"{row.event_id} {_sender(row)}: ") + plain(_text(row), layout=True))
+                    labels = f" [{row.schema}]" if row.schema is not None else ""
+                    head = plain(f"{row.event_id} {_sender(row)}{labels}: ")
+                    click.echo(head + plain(_text(row), layout=True))
                     sys.stdout.flush()
 
     wait(work())

@@ -8,7 +8,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal
 
 import msgspec
 from websockets.exceptions import ConnectionClosed
@@ -17,6 +17,7 @@ from gateway.api.answers import ExtendedAnswer, SentAnswer, SettledAnswer, ToldA
 from gateway.api.frames import ItemFrame, ServerFrame
 from gateway.api.rows import InboxAnswer, InboxRow
 from gateway.api.trace import EventTrace
+from gateway.client.answers import extended_answer, sent_answer, settled_answer
 from gateway.client.blobs import Blobs
 from gateway.client.limits import (
     ASK_CAP_S,
@@ -36,7 +37,6 @@ from outbox.blobref import OCTETS, BlobRef
 from outbox.ids import AgentId, EventId, NodeId
 from outbox.retry import full_jitter
 
-_Value = TypeVar("_Value")
 _Shown = tuple[NodeId, EventId]
 
 Level = Literal["accepted", "processed", "reply"]
@@ -77,6 +77,8 @@ class AgentClient:
         file: Path | BlobRef | None = None,
         content_type: str = OCTETS,
         type: str | None = None,  # noqa: A002 - the envelope's own name
+        schema: str | None = None,
+        traceparent: str | None = None,
         thread: str | None = None,
         priority: int | None = None,
         expires_in_ms: int | None = None,
@@ -88,7 +90,8 @@ class AgentClient:
         """Send to ``name``, ``name@node``, ``*``, ``group:name`` or a list with commas.
 
         A text becomes the payload ``{"text": …}``. ``cause`` is the event of the inbox that this answers;
-        ``wait`` keeps what is for a known agent that nobody owns now until somebody does.
+        ``wait`` keeps what is for a known agent that nobody owns now until somebody does. ``schema`` names
+        what the payload follows, ``traceparent`` the trace that this belongs to (else to that of its cause).
 
         ``file`` is sent as a blob in place of a payload: a path is uploaded first, a reference was before.
 
@@ -100,6 +103,8 @@ class AgentClient:
             "payload": _payload(payload) if ref is None else None,
             "payloadRef": ref,
             "type": type,
+            "schema": schema,
+            "traceparent": traceparent,
             "thread": thread,
             "priority": priority,
             "expiresInMs": expires_in_ms,
@@ -108,7 +113,7 @@ class AgentClient:
         }
         bare = "payload" if ref is None else "payloadRef"  # a payload may be null
         named = {name: value for name, value in envelope.items() if value is not None or name == bare}
-        return _sent(await self._insist({"enqueue": {"to": to, "envelope": named}}, within_s))
+        return sent_answer(await self._insist({"enqueue": {"to": to, "envelope": named}}, within_s))
 
     async def reply(
         self,
@@ -119,6 +124,8 @@ class AgentClient:
         content_type: str = OCTETS,
         lease_id: str | None = None,
         type: str | None = None,  # noqa: A002 - as above
+        schema: str | None = None,
+        traceparent: str | None = None,
         id: str | None = None,  # noqa: A002 - as above
         within_s: float = REQUEST_WITHIN_S,
     ) -> SentAnswer:
@@ -130,9 +137,11 @@ class AgentClient:
             "payloadRef": ref,
             "leaseId": lease_id,
             "type": type,
+            "schema": schema,
+            "traceparent": traceparent,
             "id": id if id is not None else self._new_id(),
         }
-        return _sent(await self._insist(frame, within_s))
+        return sent_answer(await self._insist(frame, within_s))
 
     async def tell_incident(
         self,
@@ -176,16 +185,17 @@ class AgentClient:
             "outcome": "ok" if failed is None else "failed",
             "error": failed,
         }
-        return _settled(await self._insist(frame, within_s))
+        return settled_answer(await self._insist(frame, within_s))
 
     async def nack(self, event_id: str, lease_id: str, *, delay_ms: int = 0) -> SettledAnswer:
         """Give a turn back."""
-        return _settled(await self._ask({"nack": event_id, "leaseId": lease_id, "delayMs": delay_ms}))
+        return settled_answer(await self._ask({"nack": event_id, "leaseId": lease_id, "delayMs": delay_ms}))
 
     async def extend(self, event_id: str, lease_id: str, *, lease_ms: int) -> ExtendedAnswer:
         """Keep a turn for so long from now."""
-        answer = await self._ask({"extend": event_id, "leaseId": lease_id, "leaseMs": lease_ms})
-        return ExtendedAnswer(_named(answer.event_id), _named(answer.lease_ms))
+        return extended_answer(
+            await self._ask({"extend": event_id, "leaseId": lease_id, "leaseMs": lease_ms})
+        )
 
     async def open_blob(self, ref: BlobRef, start: int = 0) -> AsyncIterator[bytes]:
         """The bytes of a blob that an event names, from ``start`` on; checked when all were read.
@@ -303,27 +313,6 @@ class AgentClient:
     def _new_id(self) -> str:
         """Begins with the time: a gateway keeps these sorted, and finds them where it has just written."""
         return f"id-{self._clock.wall_ms():012x}{self._clock.entropy(16).hex()}"
-
-
-def _sent(answer: ServerFrame) -> SentAnswer:
-    return SentAnswer(
-        _named(answer.event_id),
-        _named(answer.thread_id),
-        _named(answer.to),
-        _named(answer.duplicate),
-        answer.nodes,
-    )
-
-
-def _settled(answer: ServerFrame) -> SettledAnswer:
-    return SettledAnswer(_named(answer.event_id), _named(answer.duplicate))
-
-
-def _named(value: _Value | None) -> _Value:
-    """A field that every gateway of this version sends."""
-    if value is None:
-        raise Unreachable("the gateway's answer lacks a field", hint="is it of another version?")
-    return value
 
 
 def _payload(payload: object) -> object:

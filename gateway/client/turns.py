@@ -36,6 +36,7 @@ class Answers(Protocol):
         *,
         lease_id: str | None,
         type: str | None,  # noqa: A002 - the envelope's own name
+        schema: str | None,
         id: str | None,  # noqa: A002 - as above
     ) -> SentAnswer:
         """Answer the event."""
@@ -47,6 +48,7 @@ class Answers(Protocol):
         payload: object,
         *,
         type: str | None,  # noqa: A002 - the envelope's own name
+        schema: str | None,
         id: str | None,  # noqa: A002 - as above
         cause: str | None,
     ) -> SentAnswer:
@@ -121,12 +123,15 @@ class Turn:
         payload: object,
         *,
         type: str | None = None,  # noqa: A002 - the envelope's own name
+        schema: str | None = None,
         id: str | None = None,  # noqa: A002 - as above
     ) -> SentAnswer:
         """Answer the sender; the turn is processed with it. With the same ``id`` it is answered once."""
         self._turns.ends(self)
         try:
-            sent = await self._agent.reply(self.event_id, payload, lease_id=self.lease_id, type=type, id=id)
+            sent = await self._agent.reply(
+                self.event_id, payload, lease_id=self.lease_id, type=type, schema=schema, id=id
+            )
             self._turns.answered(self)
             return sent
         finally:
@@ -138,10 +143,11 @@ class Turn:
         payload: object,
         *,
         type: str | None = None,  # noqa: A002 - the envelope's own name
+        schema: str | None = None,
         id: str | None = None,  # noqa: A002 - as above
     ) -> SentAnswer:
         """Tell somebody else because of this event: it is named as the cause, so that circles end."""
-        return await self._agent.send(to, payload, type=type, id=id, cause=self.event_id)
+        return await self._agent.send(to, payload, type=type, schema=schema, id=id, cause=self.event_id)
 
     async def ok(self) -> None:
         """The turn is done well."""

@@ -46,6 +46,10 @@ class EnvelopeBody(_Body, frozen=True):
     """Instead of a payload: a blob that was uploaded."""
     id: str | None = None
     type: str | None = None
+    schema: str | None = None
+    """Name of the schema that the payload follows."""
+    traceparent: str | None = None
+    """W3C Trace Context; goes before the header of that name."""
     thread: str | None = None
     priority: int = 2
     expires_in_ms: Annotated[int, msgspec.Meta(ge=1, le=EXPIRES_IN_MS_MAX)] | None = None
@@ -99,6 +103,8 @@ class ReplyBody(_Body, frozen=True):
     lease_id: LeaseText | None = None
     id: str | None = None
     type: str | None = None
+    schema: str | None = None
+    traceparent: str | None = None
     agent: str | None = None
 
 

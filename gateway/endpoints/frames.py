@@ -7,7 +7,8 @@ client to server                                            server to client
 ``{"enqueue": {to, envelope or text}}``                     ``deliveryCount, resumed}}``
 ``{"ack": id, leaseId?, outcome?, error?}``                 ``{"ok": reqId, …}``
 ``{"nack": id, leaseId, delayMs?}``                         ``{"error": {code, message, hint?, retryable?,``
-``{"reply": id, payload or text, leaseId?, id?, type?}``    ``reqId?}}``
+``{"reply": id, payload or text, leaseId?, id?, type?,``    ``reqId?}}``
+``schema?, traceparent?}``
 ``{"extend": id, leaseId, leaseMs}``
 ==========================================================  ================================================
 
@@ -92,6 +93,8 @@ class ReplyFrame(_Frame, frozen=True):
     lease_id: LeaseText | None = None
     id: str | None = None
     type: str | None = None
+    schema: str | None = None
+    traceparent: str | None = None
 
 
 class ExtendFrame(_Frame, frozen=True):

@@ -28,7 +28,7 @@ from gateway.endpoints.bodies import (
 from gateway.endpoints.desk import LocalDesk
 from gateway.endpoints.frames import error_record
 from gateway.endpoints.guard import principal_of
-from gateway.endpoints.reading import body_of, json_of, query_of
+from gateway.endpoints.reading import body_of, json_of, query_of, traceparent_of
 from gateway.endpoints.requests import extend_of, incident_of, nack_of, reply_of, send_of, settle_of
 from gateway.engine.effects import Answer, Extended, Sent, Settled, Told
 from gateway.engine.inputs import Nack, Send, Settle
@@ -60,9 +60,10 @@ class MessageRoutes:
         query_of(request, NoQuery)
         body = decode_enqueue(await json_of(request))
         agent = acting_agent(self._desk, principal_of(request), body.agent)
+        traced = traceparent_of(request)
         if isinstance(body, EnqueueBatchBody):
-            return json(EnqueuedAnswer(await self._send_all(agent, body.envs)), 202)
-        sent = await self._runtime.ask(send_of(self._runtime.req(), agent, body))
+            return json(EnqueuedAnswer(await self._send_all(agent, body.envs, traced)), 202)
+        sent = await self._runtime.ask(send_of(self._runtime.req(), agent, body, traceparent=traced))
         assert isinstance(sent, Sent)
         return json(sent_answer(sent), 202)
 
@@ -80,6 +81,8 @@ class MessageRoutes:
             lease_id=body.lease_id,
             idempotency_key=body.id,
             type_=body.type,
+            schema=body.schema,
+            traceparent=body.traceparent if body.traceparent is not None else traceparent_of(request),
             payload_ref=body.payload_ref,
         )
         sent = await self._runtime.ask(question)
@@ -130,13 +133,15 @@ class MessageRoutes:
         assert isinstance(extended, Extended)
         return json(ExtendedAnswer(extended.event_id, extended.lease_ms))
 
-    async def _send_all(self, agent: AgentId, bodies: list[MessageBody]) -> list[SentAnswer | RefusedAnswer]:
+    async def _send_all(
+        self, agent: AgentId, bodies: list[MessageBody], traced: str | None
+    ) -> list[SentAnswer | RefusedAnswer]:
         """Each message is sent or refused by itself, in one answer; those that can be, in one commit."""
         outcomes: dict[int, SentAnswer | RefusedAnswer] = {}
         sends: dict[int, Send] = {}
         for place, body in enumerate(bodies):
             try:
-                sends[place] = send_of(self._runtime.req(), agent, body)
+                sends[place] = send_of(self._runtime.req(), agent, body, traceparent=traced)
             except MeshError as error:
                 outcomes[place] = RefusedAnswer(error_record(error))
         answers = await self._runtime.ask_all(list(sends.values()))

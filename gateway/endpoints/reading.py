@@ -3,10 +3,14 @@
 from typing import TypeVar
 
 import msgspec
+import structlog
 from starlette.requests import HTTPConnection, Request
 
 from gateway.endpoints.bodies import decode
 from gateway.endpoints.errors import BadRequest, NotJson
+from outbox.traceparent import readable_traceparent
+
+log = structlog.get_logger(__name__)
 
 _Record = TypeVar("_Record")
 
@@ -35,6 +39,20 @@ async def json_of(request: Request) -> bytes:
 async def body_of(request: Request, record: type[_Record]) -> _Record:
     """Read a JSON body. Raises NotJson, BadRequest; BodyTooLarge while it streams."""
     return decode(await json_of(request), record)
+
+
+def traceparent_of(request: Request) -> str | None:
+    """The trace that the request belongs to; a header that is none is left aside, and logged.
+
+    Its author may never have seen it: tracing libraries and proxies write it. So it fails no request.
+    """
+    named = request.headers.getlist("traceparent")
+    if not named:
+        return None
+    found = readable_traceparent(named[0]) if len(named) == 1 else None
+    if found is None:
+        log.info("request.traceparent_ignored", path=request.url.path, count=len(named))
+    return found
 
 
 def query_of(connection: HTTPConnection, record: type[_Record]) -> _Record:

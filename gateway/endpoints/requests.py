@@ -13,8 +13,10 @@ from outbox.ids import AgentId, event_id
 from outbox.kinds import Outcome
 
 
-def send_of(req: int, agent: AgentId, body: MessageBody) -> Send:
-    """Raises BadRequest unless the body has an envelope or a text; InvalidId."""
+def send_of(req: int, agent: AgentId, body: MessageBody, *, traceparent: str | None = None) -> Send:
+    """``traceparent`` is that of the whole request. Raises BadRequest unless the body has an envelope or a
+    text; InvalidId.
+    """
     if (body.envelope is None) == (body.text is None):
         raise BadRequest("a message has either an envelope or a text")
     if body.envelope and (body.envelope.payload is msgspec.UNSET) == (body.envelope.payload_ref is None):
@@ -27,6 +29,8 @@ def send_of(req: int, agent: AgentId, body: MessageBody) -> Send:
         payload=_payload(envelope.payload),
         payload_ref=envelope.payload_ref,
         type=envelope.type,
+        schema=envelope.schema,
+        traceparent=envelope.traceparent if envelope.traceparent is not None else traceparent,
         thread_id=envelope.thread,
         idempotency_key=envelope.id,
         expires_in_ms=envelope.expires_in_ms,
@@ -59,6 +63,8 @@ def reply_of(
     lease_id: str | None,
     idempotency_key: str | None,
     type_: str | None,
+    schema: str | None = None,
+    traceparent: str | None = None,
     payload_ref: BlobRef | None = None,
 ) -> Reply:
     """Raises BadRequest unless there is a payload, a text or a blob; InvalidId."""
@@ -72,6 +78,8 @@ def reply_of(
         payload_ref=payload_ref,
         lease_id=lease_id,
         type=type_,
+        schema=schema,
+        traceparent=traceparent,
         idempotency_key=idempotency_key,
     )
 

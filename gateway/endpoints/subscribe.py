@@ -180,6 +180,8 @@ class _Subscription:
                     lease_id=frame.lease_id,
                     idempotency_key=frame.id,
                     type_=frame.type,
+                    schema=frame.schema,
+                    traceparent=frame.traceparent,
                     payload_ref=frame.payload_ref,
                 )
 

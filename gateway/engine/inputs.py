@@ -27,6 +27,7 @@ class Send(msgspec.Struct, frozen=True, gc=False, tag=True, tag_field="t", kw_on
     """``name``, ``name@node`` or ``agents/<name>/inbox``; ``*``, ``group:name`` or a list with commas."""
     payload: msgspec.Raw
     type: str | None = None
+    schema: str | None = None
     thread_id: str | None = None
     idempotency_key: str | None = None
     expires_in_ms: int | None = None
@@ -37,6 +38,8 @@ class Send(msgspec.Struct, frozen=True, gc=False, tag=True, tag_field="t", kw_on
     """A known agent without an owner: wait until it has one, instead of giving up at once."""
     payload_ref: BlobRef | None = None
     """Instead of a payload (``null``): a blob that is here."""
+    traceparent: str | None = None
+    """Of its author's trace; without one it belongs to the trace of its cause."""
 
 
 class Reply(msgspec.Struct, frozen=True, gc=False, tag=True, tag_field="t", kw_only=True):
@@ -49,9 +52,12 @@ class Reply(msgspec.Struct, frozen=True, gc=False, tag=True, tag_field="t", kw_o
     lease_id: str | None = None
     """The lease of the turn; may be left out when nobody else holds it."""
     type: str | None = None
+    schema: str | None = None
     idempotency_key: str | None = None
     payload_ref: BlobRef | None = None
     """Instead of a payload (``null``): a blob that is here."""
+    traceparent: str | None = None
+    """Of its author's trace; without one it belongs to the trace of the question."""
 
 
 class TellIncident(msgspec.Struct, frozen=True, tag=True, tag_field="t", kw_only=True):

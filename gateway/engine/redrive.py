@@ -41,7 +41,12 @@ def redrive(tick: Tick, residents: Residents, request: Redrive) -> Sent:
     author = residents.get(dead[0].from_agent)
     nodes, decision = _where(tick, dead)
     event_id = tick.entropy.event_id(tick.now.wall_ms)
-    trace = Trace(source_owner_epoch=author.owner_epoch, route_decision=decision, hops=first.trace.hops)
+    trace = Trace(
+        source_owner_epoch=author.owner_epoch,
+        route_decision=decision,
+        hops=first.trace.hops,
+        traceparent=first.trace.traceparent,
+    )
     event = replace(
         first,
         event_id=event_id,

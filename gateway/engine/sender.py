@@ -27,7 +27,9 @@ from outbox.ids import AgentId
 from outbox.kinds import Kind
 from outbox.limits import HOPS_MAX, IDEMPOTENCY_KEY_MAX, THREAD_ID_MAX, TYPE_MAX
 from outbox.records import Delivery, Remembered
+from outbox.schemaname import check_schema_name
 from outbox.timestamps import rfc3339
+from outbox.traceparent import readable_traceparent, traceparent
 
 
 def send(tick: Tick, turns: Turns, request: Send, owner_epoch: int) -> Sent:
@@ -46,7 +48,7 @@ def send(tick: Tick, turns: Turns, request: Send, owner_epoch: int) -> Sent:
         request.expires_in_ms,
         request.priority,
         request.wait,
-        request.payload_ref,
+        later=(request.payload_ref, request.schema),
     )
     known = _remembered(tick, request.agent, request.idempotency_key, digest)
     if known is not None:
@@ -73,9 +75,13 @@ def send(tick: Tick, turns: Turns, request: Send, owner_epoch: int) -> Sent:
         expires_at=rfc3339(tick.now.wall_ms + lifetime_ms),
         priority=request.priority,
         type=request.type,
+        schema=request.schema,
         idempotency_key=request.idempotency_key,
         trace=Trace(
-            source_owner_epoch=owner_epoch, route_decision=route.decision() if route else None, hops=hops
+            source_owner_epoch=owner_epoch,
+            route_decision=route.decision() if route else None,
+            hops=hops,
+            traceparent=_traceparent(request, cause),
         ),
         payload=request.payload,
         payload_ref=request.payload_ref,
@@ -95,7 +101,8 @@ def reply(tick: Tick, request: Reply, question: Event, owner_epoch: int) -> Sent
     assert question.source_agent_id is not None, "without one it does not reach an inbox"
     hops = question.trace.hops + 1
     _check_hops(hops)
-    digest = _digest(question.event_id, request.payload, request.type, request.payload_ref)
+    later = (request.payload_ref, request.schema)
+    digest = _digest(question.event_id, request.payload, request.type, later=later)
     known = _remembered(tick, request.agent, request.idempotency_key, digest)
     if known is not None:
         return _again(tick, request.req, known)
@@ -113,8 +120,14 @@ def reply(tick: Tick, request: Reply, question: Event, owner_epoch: int) -> Sent
         expires_at=rfc3339(tick.now.wall_ms + tick.policy.expires_in_ms),
         priority=question.priority,
         type=request.type,
+        schema=request.schema,
         idempotency_key=request.idempotency_key,
-        trace=Trace(source_owner_epoch=owner_epoch, route_decision=route.decision(), hops=hops),
+        trace=Trace(
+            source_owner_epoch=owner_epoch,
+            route_decision=route.decision(),
+            hops=hops,
+            traceparent=_traceparent(request, question),
+        ),
         payload=request.payload,
         payload_ref=request.payload_ref,
     )
@@ -185,6 +198,17 @@ def _check_labels(request: Send | Reply) -> None:
         raise InvalidEvent(f"type has at most {TYPE_MAX} characters")
     if isinstance(request, Send) and len(request.thread_id or "") > THREAD_ID_MAX:
         raise InvalidEvent(f"threadId has at most {THREAD_ID_MAX} characters")
+    if request.schema is not None:
+        check_schema_name(request.schema)
+    if request.traceparent is not None:
+        traceparent(request.traceparent)
+
+
+def _traceparent(request: Send | Reply, cause: Event | None) -> str | None:
+    """Its author's own, else that of what it answers."""
+    if request.traceparent is not None:
+        return traceparent(request.traceparent)
+    return None if cause is None else readable_traceparent(cause.trace.traceparent)
 
 
 def _check_terms(request: Send) -> None:
@@ -194,11 +218,16 @@ def _check_terms(request: Send) -> None:
         raise InvalidEvent("priority is 0 (critical) to 4 (low)")
 
 
-def _digest(*fields: str | int | msgspec.Raw | BlobRef | None) -> bytes:
-    """What tells one client request from another under the same idempotency key."""
-    if fields[-1] is None:
-        fields = fields[:-1]  # without a blob, as it was before there were any
-    return sha256(msgspec.json.encode(fields)).digest()
+def _digest(*fields: str | int | msgspec.Raw | None, later: tuple[BlobRef | None, str | None]) -> bytes:
+    """What tells one client request from another under the same idempotency key.
+
+    ``later`` came to requests one after the other: without them it is as it was before. A trace is not looked
+    at: who asks again may do so in another span.
+    """
+    blob, schema = later
+    if schema is not None:
+        return sha256(msgspec.json.encode((*fields, blob, schema))).digest()
+    return sha256(msgspec.json.encode(fields if blob is None else (*fields, blob))).digest()
 
 
 def _remembered(tick: Tick, agent: AgentId, key: str | None, digest: bytes) -> Remembered | None:

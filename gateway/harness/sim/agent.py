@@ -20,6 +20,7 @@ from gateway.errors import Busy, Denied
 from gateway.harness.sim.dice import Dice
 from gateway.harness.sim.gateway import SimGateway
 from gateway.harness.sim.habits import Habit, Habits
+from gateway.harness.sim.labels import labels_of
 from gateway.harness.sim.notices import Notice, tell
 from gateway.harness.sim.seeing import Seeing
 from outbox.blobref import BlobId, BlobRef
@@ -107,12 +108,15 @@ class SimAgent:
         except (Busy, Denied, StorageFull, BlobBusy):
             await asyncio.sleep(_RETRY_S)
             return
+        labels = labels_of(message.key)
         request = Send(
             req=gateway.runtime.req(),
             agent=self.name,
             to=message.to,
             payload=msgspec.Raw(b'{"text":"hello"}' if ref is None else b"null"),
             payload_ref=ref,
+            schema=labels.schema,
+            traceparent=labels.traceparent,
             idempotency_key=message.key,
             priority=message.priority,
             expires_in_ms=message.expires_in_ms,

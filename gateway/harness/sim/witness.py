@@ -13,6 +13,7 @@ from gateway.harness.sim.blobdisk import SimBlobs
 from gateway.harness.sim.chronicle import Chronicle
 from gateway.harness.sim.disk import Disk
 from gateway.harness.sim.findings import Finding, Promise
+from gateway.harness.sim.labels import mislabelled
 from gateway.harness.sim.memories import Memories
 from gateway.harness.sim.notices import Notice
 from gateway.harness.sim.standins import StandIns
@@ -133,7 +134,8 @@ class Witness:
         again = " again" if turn.resumed else ""
         self._chronicle.note(node, "handed", f"{agent} {turn.event_id} #{turn.delivery_count}{again}")
         key = (f"{node}/{agent}", turn.event_id)
-        source = decode_event(turn.body).source_node_id
+        event = decode_event(turn.body)
+        source = event.source_node_id
         row = self._memories.disk(node).received(source, turn.event_id, AgentId(agent))
         before, self._handed[key] = self._handed.get(key, 0), turn.delivery_count
         if row is None or row.delivery_count < turn.delivery_count:
@@ -143,12 +145,23 @@ class Witness:
         if wrong := self._memories.handed(node, source, agent, turn.event_id, resumed=turn.resumed):
             self.find(Promise.ENGAGED_ONCE, wrong)
         self._lease(key, turn)
+        self._labels(node, event)
         blob = named_blob(turn.body)
         if blob is not None and not self._blobs[node].holds(blob):
             self.find(Promise.BLOBS_ARE_WHOLE, f"{node} handed over {turn.event_id} without its blob")
         if turn.delivery_count < before or (turn.delivery_count == before and not turn.resumed):
             count = turn.delivery_count
             self.find(Promise.ENGAGED_ONCE, f"{node} counts hand-over {count} of {turn.event_id} twice")
+
+    def _labels(self, node: str, event: Event) -> None:
+        """What arrives is labelled as it was sent; a reply as the question that this node has asked."""
+        if event.source_node_id in self._liars:
+            return
+        asked = self._memories.disk(node).events_about(event.corr_id) if event.corr_id is not None else []
+        questions = [decode_event(entry.body) for entry in asked]
+        question = next((each for each in questions if each.event_id == event.corr_id), None)
+        if wrong := mislabelled(event, question):
+            self.find(Promise.SENT_IS_KEPT, wrong)
 
     def _lease(self, key: tuple[str, str], turn: Handed) -> None:
         """Only the end of a lease, or its return, begins the next delivery."""

@@ -49,6 +49,7 @@ def base_events(ours: str) -> list[dict[str, Any]]:
         "firstPosition": place,
         "sourceOwnerEpoch": 1,
         "hops": 1,
+        "traceparent": f"00-{'a' * 32}-{'b' * 16}-00",
         "routeDecision": decision,
     }
     told = {"id": "i", "class": "c", "severity": "low", "openedAt": at}
@@ -68,7 +69,15 @@ def base_events(ours: str) -> list[dict[str, Any]]:
         {"kind": "ack", "corrId": ours, "payload": ack},
         {"kind": "dead_letter", "corrId": ours, "payload": letter},
         *({"kind": "signal", "payload": signal} for signal in signals),
-        {"kind": "message", **agents, "threadId": "t", "expiresAt": at, "type": "t", "payload": 1},
+        {
+            "kind": "message",
+            **agents,
+            "threadId": "t",
+            "expiresAt": at,
+            "type": "t",
+            "schema": "s",
+            "payload": 1,
+        },
         {"kind": "message", "sourceAgentId": "eve", "toAgents": ["bob", "ben"], "priority": 4},
         {"kind": "message", **agents, "payloadRef": ref},
         {"kind": "reply", "corrId": ours, **agents, "payload": 1},

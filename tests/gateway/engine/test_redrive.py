@@ -14,7 +14,16 @@ def buried(world: Any) -> Any:
     """``ann`` has written to ``bob`` and given up, since nobody owned him."""
     world.own("bob", "b", active=False)
     world.see()
-    world.event = world.sent("a", "ann", "bob", payload=b'{"n":7}', thread_id="t", priority=1)
+    world.event = world.sent(
+        "a",
+        "ann",
+        "bob",
+        payload=b'{"n":7}',
+        thread_id="t",
+        priority=1,
+        schema="n@v1",
+        traceparent=f"00-{'a' * 32}-{'b' * 16}-00",
+    )
     return world
 
 
@@ -39,6 +48,8 @@ def test_it_goes_out_again_as_a_new_event_that_names_the_old_one(buried: Any) ->
         1,
     )
     assert new.idempotency_key is None
+    assert (new.schema, new.trace.traceparent) == ("n@v1", old.trace.traceparent)
+    assert old.trace.traceparent is not None
     assert (listed(buried), buried.incidents("a")) == ([], [])
     buried.meet()
     assert buried.acks("b", new.event_id) == ["accepted"]

@@ -1,5 +1,6 @@
 """What leaves: labels, routes, idempotency, answers to answers."""
 
+from hashlib import sha256
 from typing import Any
 
 import msgspec
@@ -10,9 +11,22 @@ from gateway.engine.inputs import Grant, Reply, Send
 from gateway.engine.limits import EXPIRES_IN_MS_MAX, HANDS_MAX
 from gateway.engine.pace import PaceLimits
 from gateway.engine.policy import Policy
-from outbox.envelope import DeadLetter, decode_payload
+from outbox.envelope import DeadLetter, Trace, decode_payload
 from outbox.kinds import Kind
 from outbox.limits import HOPS_MAX, IDEMPOTENCY_KEY_MAX, PAYLOAD_BYTES_MAX, THREAD_ID_MAX, TYPE_MAX
+
+TRACED = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+OTHER = "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-00"
+
+
+def test_schema_and_trace_are_said_and_left_out_where_there_are_none(world: Any) -> None:
+    world.send("a", "ann", "bob", schema="orders/new@v1", traceparent=TRACED)
+    world.send("a", "ann", "bob")
+    labels = [(event.schema, event.trace.traceparent) for event in world.said("a", Kind.MESSAGE)]
+    assert labels == [("orders/new@v1", TRACED), (None, None)]
+    _, bare = [entry.body for page in world.pages_of("a") for entry in page.entries]
+    assert b"schema" not in bare
+    assert b"traceparent" not in bare
 
 
 def test_the_event_says_who_where_and_until_when(world: Any) -> None:
@@ -60,6 +74,8 @@ def test_an_address_nobody_answers_to_is_refused_and_nothing_is_appended(
         {"expires_in_ms": 10**18},
         {"type": "t" * (TYPE_MAX + 1)},
         {"thread_id": "t" * (THREAD_ID_MAX + 1)},
+        {"schema": "no name"},
+        {"traceparent": "00-1-2-3"},
         {"idempotency_key": ""},
         {"idempotency_key": "k" * (IDEMPOTENCY_KEY_MAX + 1)},
     ],
@@ -117,6 +133,7 @@ def test_a_moved_recipient_does_not_change_the_answer(world: Any) -> None:
         {"payload": msgspec.Raw(b"2")},
         {"to": "bob@b"},
         {"type": "other"},
+        {"schema": "other"},
         {"thread_id": "t"},
         {"priority": 1},
         {"expires_in_ms": 5_000},
@@ -130,6 +147,20 @@ def test_the_key_of_another_request_is_a_conflict(world: Any, change: dict[str, 
     assert refused.code == "idempotency_conflict"
     assert event in refused.what
     assert len(world.said("a")) == 1
+
+
+def test_who_asks_again_may_do_so_in_another_span(world: Any) -> None:
+    first = world.send("a", "ann", "bob", idempotency_key="k", traceparent=TRACED)
+    again = world.send("a", "ann", "bob", idempotency_key="k", traceparent=OTHER)
+    assert (again.event_id, again.duplicate) == (first.event_id, True)
+    assert [event.trace.traceparent for event in world.said("a")] == [TRACED]
+
+
+def test_labels_that_came_later_change_no_digest_of_before(world: Any) -> None:
+    """What was sent before an upgrade and is asked for again after it is still the same request."""
+    world.send("a", "ann", "bob", b"1", idempotency_key="k")
+    was = sha256(msgspec.json.encode(("bob", msgspec.Raw(b"1"), None, None, None, 2, False))).digest()
+    assert world.store("a").remembered("ann", "k").request_hash == was
 
 
 def test_keys_belong_to_their_agent(world: Any) -> None:
@@ -156,6 +187,35 @@ def test_a_reply_inherits_the_conversation(asked: Any) -> None:
     (event,) = asked.said("b", Kind.REPLY)
     assert (event.corr_id, event.thread_id, event.type) == (asked.question, "talk", "answer")
     assert (answer.agent, answer.node) == ("ann", "a")
+
+
+def test_answers_belong_to_the_trace_of_what_they_answer_unless_they_bring_their_own(world: Any) -> None:
+    question = world.sent("a", "ann", "bob", traceparent=TRACED, thread_id="talk", schema="q@v1")
+    world.pull("b", "a")
+    world.listen("b", "bob")
+    world.send("b", "bob", "ann", cause=question)
+    world.send("b", "bob", "ann", thread_id="talk")
+    world.send("b", "bob", "ann", cause=question, traceparent=OTHER)
+    world.send("b", "bob", "ann")
+    assert [(e.trace.traceparent, e.schema) for e in world.said("b", Kind.MESSAGE)] == [
+        (TRACED, None),
+        (TRACED, None),
+        (OTHER, None),
+        (None, None),
+    ]
+    for given, carried in ((None, TRACED), (OTHER, OTHER)):
+        world.reply("b", "bob", question, lease_id=world.row("b", question).lease_id, traceparent=given)
+        assert world.said("b", Kind.REPLY)[-1].trace.traceparent == carried
+
+
+def test_a_broken_trace_of_a_peer_is_not_taken_over(world: Any, stranger: Any) -> None:
+    world.own("eve", "x")
+    world.see()
+    event = stranger.event(to_agent_id="bob", trace=Trace(source_owner_epoch=1, traceparent="\x1b[31m"))
+    world.tick("b", stranger.says(event))
+    assert world.row("b", event.event_id).state == "queued"
+    world.reply("b", "bob", event.event_id)
+    assert world.said("b", Kind.REPLY)[0].trace.traceparent is None
 
 
 def test_a_reply_with_a_key_is_sent_once(asked: Any) -> None:

@@ -153,7 +153,8 @@ async def test_the_log_is_shown_exported_and_pruned(node: "LocalNode") -> None:
 
 async def test_send_inbox_reply_and_trace(node: "LocalNode") -> None:
     hostile = "hello \x1b[31mred\u202e"
-    code, event, _ = await command(node, "send", "bob", "--as", "jen", text=hostile)
+    labels = ("--schema", "greeting@v1", "--traceparent", f"00-{'a' * 32}-{'b' * 16}-01")
+    code, event, _ = await command(node, "send", "bob", "--as", "jen", *labels, text=hostile)
     assert code == Exit.OK
     event = event.strip()
     code, out, _ = await command(node, "inbox", GATEWAY_AGENT="bob")
@@ -175,6 +176,8 @@ async def test_send_inbox_reply_and_trace(node: "LocalNode") -> None:
         "processed",
     ]
     assert "replied" in err
+    assert "schema greeting@v1" in err
+    assert f"traceparent {labels[3]}" in err
     code, out, _ = await command(node, "outbox", "tail", "--json")
     assert [json.loads(line)["seq"] for line in out.splitlines()] == [1, 2, 3, 4, 5]
 

@@ -51,6 +51,68 @@ async def test_the_same_id_and_request_sends_once_and_another_request_conflicts(
     assert node.reader.count_received() == {TurnState.QUEUED: 1}
 
 
+TRACED = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+OTHER = "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-00"
+
+
+async def test_schema_and_trace_are_shown_to_who_gets_it_and_to_who_asks_for_it(node: "LocalNode") -> None:
+    envelope = {"payload": 1, "schema": "orders/new@v1", "traceparent": TRACED}
+    event = await send(node, text=None, envelope=envelope)
+    async with node.http("bob") as http:
+        (row,) = (await http.get("/v1/inbox")).json()["items"]
+        traced = (await http.get(f"/v1/trace/{event}")).json()
+    for shown in (row, traced):
+        assert (shown["schema"], shown["traceparent"]) == ("orders/new@v1", TRACED)
+    async with node.client() as operator:
+        bob = operator.agent("bob")
+        await bob.reply(event, "yes", schema="orders/ok@v1")
+    async with node.http("jen") as http:
+        (answer,) = (await http.get("/v1/inbox")).json()["items"]
+    assert (answer["schema"], answer["traceparent"]) == ("orders/ok@v1", TRACED)
+
+
+@pytest.mark.parametrize(
+    ("headers", "said", "carried"),
+    [
+        ([TRACED], None, TRACED),
+        ([TRACED], OTHER, OTHER),
+        (["broken"], None, None),
+        (["broken"], OTHER, OTHER),
+        ([TRACED, OTHER], None, None),
+        ([], None, None),
+    ],
+)
+async def test_the_header_counts_where_the_body_says_nothing_and_breaks_nothing(
+    node: "LocalNode", headers: list[str], said: str | None, carried: str | None
+) -> None:
+    one = {"payload": 1} | ({"traceparent": said} if said is not None else {})
+    traced = [("traceparent", line) for line in headers]
+    async with node.http("jen") as http:
+        alone = await http.post("/v1/enqueue", json={"to": "bob", "envelope": one}, headers=traced)
+        many = await http.post("/v1/enqueue", json={"envs": [{"to": "bob", "envelope": one}]}, headers=traced)
+    assert (alone.status_code, many.status_code) == (202, 202)
+    async with node.http("bob") as http:
+        rows = (await http.get("/v1/inbox")).json()["items"]
+        plain = await http.post(
+            "/v1/reply", json={"eventId": rows[0]["eventId"], "text": "x"}, headers=traced
+        )
+    assert plain.status_code == 202
+    assert [row.get("traceparent") for row in rows] == [carried, carried]
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"schema": "no name"}, {"schema": ""}, {"traceparent": ""}, {"traceparent": "x"}]
+)
+async def test_a_label_in_a_body_that_is_none_is_refused_with_a_hint(
+    node: "LocalNode", wrong: dict[str, str]
+) -> None:
+    body = {"to": "bob", "envelope": {"payload": 1} | wrong}
+    status, problem = await post(node, "jen", "/v1/enqueue", body)
+    assert (status, problem["code"]) == (400, "invalid_event")
+    assert problem["hint"]
+    assert node.reader.count_received() == {}
+
+
 async def test_an_incident_is_told_once_and_opens_here_as_well(node: "LocalNode") -> None:
     body = {"id": "fork:x", "class": "fork", "severity": "critical", "openedAt": "2026-11-27T12:00:00Z"}
     first = await post(node, "jen", "/v1/incidents", body | {"detail": "two heads"})
@@ -221,7 +283,10 @@ async def test_the_operator_acts_for_local_agents_only(node: "LocalNode") -> Non
             assert getattr(caught.value, "wire_code", None) == code
 
 
-@pytest.mark.parametrize("field", ["type", "thread", "priority", "expiresInMs", "cause", "id", "payloadRef"])
+@pytest.mark.parametrize(
+    "field",
+    ["type", "schema", "traceparent", "thread", "priority", "expiresInMs", "cause", "id", "payloadRef"],
+)
 async def test_a_field_that_may_be_left_out_may_be_null_as_well(node: "LocalNode", field: str) -> None:
     envelope = {"payload": 1, field: None}
     status, answer = await post(node, "jen", "/v1/enqueue", {"to": "bob", "envelope": envelope})
