@@ -46,8 +46,9 @@ from gateway.outlets import GatewayOutlets
 from gateway.retaining import retain
 from gateway.rooms import Rooms
 from gateway.runtime import Runtime
+from gateway.serving.limits import WAITING_MAX
 from gateway.serving.servers import make_server, quieten, serve
-from gateway.serving.sockets import bind_unix, listen_tcp
+from gateway.serving.sockets import allow_open_files, bind_unix, listen_tcp
 from gateway.telemetry import start_logging
 from gateway.tokens import TokenTable, admin_hash
 from gateway.writing.choice import open_writer
@@ -144,7 +145,8 @@ class Gateway:
             tasks.create_task(peering.run())
             # Inside, so that they close first: what is open says goodbye while the rest still runs.
             async with asyncio.TaskGroup() as listeners:
-                listeners.create_task(serve(make_server(peer_app(peer_desk)), self._peer_socket))
+                peers = make_server(peer_app(peer_desk), waiting_max=WAITING_MAX)
+                listeners.create_task(serve(peers, self._peer_socket))
                 listeners.create_task(
                     serve(make_server(local_app(desk, trusted_socket=True), uploads=True), unix)
                 )
@@ -233,6 +235,7 @@ def _issuer(home: Home) -> Issuer | None:
 def run(home: Home, config: Config, clock: Clock, ready: Callable[[Gateway], None] = lambda _: None) -> None:
     """Run a gateway in this process until SIGINT or SIGTERM. Raises as ``Gateway`` does."""
     home.check()
+    allow_open_files()
     stop_logging = start_logging(home.log, config.log.level)
     quieten()
     try:

@@ -44,6 +44,10 @@ LOG_BYTES_MAX = 10 * 1024 * 1024
 LOG_FILES_MAX = 5
 """The log file and five older ones: 60 MiB at most, days of a busy gateway."""
 
+STRANGERS_LINES = 20
+STRANGERS_WINDOW_S = 60.0
+"""Lines of one kind that strangers may cause in a minute: enough to see who tries what, a few MB a day."""
+
 LOG_WAITING_BYTES_MAX = 1024 * 1024
 """Lines that a full disk refuses wait in memory: hours of a gateway that can do nothing else either."""
 

@@ -257,7 +257,7 @@ class Rooms:
 
     def _changed(self) -> None:
         """Make a new view, unless all that changed is when somebody was last heard."""
-        present = tuple(sorted((node, seen.links) for node, seen in self._presence.seen().items()))
+        present = tuple(sorted((node, seen.links) for node, seen in self._presence.online().items()))
         shown = (self._index.version, present)
         if shown != self._shown:
             self._shown = shown

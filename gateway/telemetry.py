@@ -15,6 +15,7 @@ from structlog.typing import EventDict, Processor, WrappedLogger
 
 from gateway.limits import LOG_BYTES_MAX, LOG_FILES_MAX, LOG_WAITING_BYTES_MAX
 from gateway.logfile import LogFile
+from gateway.trickle import Trickle
 
 _REDACTED = "[redacted]"
 _SECRET_FIELD = re.compile(
@@ -80,7 +81,9 @@ def start_logging(log_file: Path | None, level: str, **fields: str) -> Callable[
         )
         written.setFormatter(_formatter(for_people=False))
         handlers.append(written)
+    trickled = _Trickled()
     for handler in handlers:
+        handler.addFilter(trickled)
         root.addHandler(handler)
     root.setLevel(level.upper())
     structlog.configure(
@@ -91,6 +94,30 @@ def start_logging(log_file: Path | None, level: str, **fields: str) -> Callable[
     )
     structlog.contextvars.bind_contextvars(**fields)
     return lambda: _stop(handlers, tuple(fields))
+
+
+class _Trickled(logging.Filter):
+    """What strangers cause, a few lines a minute. All handlers share one, which decides once on each line."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._trickle = Trickle()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether to keep the line; one that follows others which were left out says how many."""
+        decided = record.__dict__.get("_kept")
+        if decided is None:
+            decided = record.__dict__["_kept"] = self._decide(record)
+        return bool(decided)
+
+    def _decide(self, record: logging.LogRecord) -> bool:
+        said = record.msg
+        kind = str(said.get("event")) if isinstance(said, dict) else str(said)
+        left_out = self._trickle.pour(kind, record.created)
+        if left_out:
+            more = {**said, "left_out": left_out} if isinstance(said, dict) else f"{said} ({left_out} more)"
+            record.msg = more
+        return left_out is not None
 
 
 def _stop(handlers: list[logging.Handler], fields: tuple[str, ...]) -> None:

@@ -56,14 +56,23 @@ class CallerError(MeshError):
     code = "invalid_request"
 
 
+_NAME_RULE = "1-63 of a-z 0-9 . _ -, first a letter or digit"
+_ID_RULES = {
+    "node": _NAME_RULE,
+    "agent": _NAME_RULE,
+    "event": "evt_ and 32 of 0-9 a-f, as `gateway send` prints it",
+    "blob": "64 of 0-9 a-f, as `gateway blob list` shows it",
+    "epoch": "six digits, - and 12 of 0-9 a-f",
+}
+
+
 class InvalidId(CallerError):
     """A node, agent, event or epoch name breaks its rule."""
 
     code = "invalid_id"
 
     def __init__(self, what: str, text: str, *, suggestion: str = "") -> None:
-        rule = "1-63 of a-z 0-9 . _ -, first a letter or digit"
-        hint = f"use {suggestion!r}" if suggestion else (rule if what in {"node", "agent"} else "")
+        hint = f"use {suggestion!r}" if suggestion else _ID_RULES.get(what, "")
         super().__init__(f"{text[:80]!r} is not a valid {what} id", hint=hint)
         self.suggestion = suggestion
 

@@ -42,6 +42,7 @@ class Presence:
         self.version = 0
         self._judge = judge
         self._heard: dict[NodeId, _Heard] = {}
+        self._gone: dict[NodeId, Seen] = {}
         self._last: dict[NodeId, tuple[int, int]] = {}
 
     def hear(self, entries: Iterable[Entry], now_ms: int) -> tuple[Entry, ...]:
@@ -54,10 +55,10 @@ class Presence:
         return (entry,) if entry else ()
 
     def expire(self, now_ms: int) -> bool:
-        """Drop who was not heard lately; True when that changed the picture."""
+        """Whoever was not heard lately is offline; when it was heard is kept. True when anybody went."""
         stale = [n for n, heard in self._heard.items() if now_ms - heard.seen.last_seen_ms >= STALE_MS]
         for node in stale:
-            del self._heard[node]
+            self._gone[node] = Seen(online=False, last_seen_ms=self._heard.pop(node).seen.last_seen_ms)
         self.version += bool(stale)
         return bool(stale)
 
@@ -66,7 +67,11 @@ class Presence:
         return tuple(_entry(heard.record) for heard in self._heard.values())[:AWARENESS_ENTRIES_MAX]
 
     def seen(self) -> dict[NodeId, Seen]:
-        """Who is online, since when unheard; the argument of ``Index.view``."""
+        """Who is online, and who was since this process began; the argument of ``Index.view``."""
+        return {**self._gone, **{node: heard.seen for node, heard in self._heard.items()}}
+
+    def online(self) -> dict[NodeId, Seen]:
+        """Who is online."""
         return {node: heard.seen for node, heard in self._heard.items()}
 
     def _take(self, text: str, now_ms: int) -> Entry | None:
@@ -77,6 +82,7 @@ class Presence:
         if rank <= self._last.get(node, (-1, -1)) or not self._has_room(node):
             return None
         self._last[node] = rank
+        self._gone.pop(node, None)
         body = record.body
         links = tuple(NodeId(link) for link in body.links)
         self._heard[node] = _Heard(record, Seen(True, now_ms, links, body.endpoints))

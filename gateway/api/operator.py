@@ -11,6 +11,8 @@ class AgentAdded(msgspec.Struct, frozen=True, rename="camel"):
 
     name: AgentId
     token_file: str
+    unknown: tuple[NodeId, ...] = ()
+    """Fallback nodes that the mesh has never heard of: misspelt, or yet to join."""
 
 
 class AgentRemoved(msgspec.Struct, frozen=True):
@@ -26,6 +28,8 @@ class AgentSet(msgspec.Struct, frozen=True, rename="camel"):
     fallback: tuple[NodeId, ...]
     grace_ms: int
     groups: tuple[str, ...]
+    unknown: tuple[NodeId, ...] = ()
+    """As in ``AgentAdded``."""
 
 
 class DeadPruned(msgspec.Struct, frozen=True):

@@ -92,6 +92,8 @@ class EventTrace(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit
     from_agent: AgentId | None
     from_node: NodeId
     to_agent: AgentId | None
+    to_agents: tuple[AgentId, ...] = ()
+    """Of an event to several; with neither it is for all agents of the nodes it goes to."""
     to_node: NodeId | None
     thread_id: str | None
     corr_id: EventId | None = None
@@ -123,6 +125,7 @@ def assemble(known: Known) -> EventTrace:
         from_agent=event.source_agent_id,
         from_node=event.source_node_id,
         to_agent=event.to_agent_id,
+        to_agents=event.to_agents,
         to_node=to_node,
         thread_id=event.thread_id,
         corr_id=event.corr_id,

@@ -10,7 +10,7 @@ import click
 from gateway.cli.bars import sending
 from gateway.cli.homes import ask, current_home, operator, speaker, wait
 from gateway.cli.options import as_json
-from gateway.cli.output import emit_json, moment, note, table
+from gateway.cli.output import counted, emit_json, moment, note, table
 
 if TYPE_CHECKING:
     from gateway.client.blobs import Blobs, Progress
@@ -113,7 +113,7 @@ def verify(context: click.Context, *, as_json: bool) -> None:
     if as_json:
         emit_json(checked)
     else:
-        note(f"{checked.blobs} blobs with {checked.bytes} bytes are what their names say")
+        note(f"{counted(checked.blobs, 'blob')} with {checked.bytes} bytes: each is what its name says")
 
 
 COMMANDS = (blob,)

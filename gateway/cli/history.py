@@ -9,7 +9,7 @@ from gateway.cli.options import as_json, duration
 from gateway.cli.output import cell, emit_json, moment, note, table
 
 if TYPE_CHECKING:
-    from gateway.api.trace import Step
+    from gateway.api.trace import EventTrace, Step
 
 
 @click.command()
@@ -23,15 +23,25 @@ def trace(context: click.Context, *, event: str, as_json: bool) -> None:
         emit_json(found)
         return
     note(
-        f"{found.kind} {found.event_id} from {found.from_agent}@{found.from_node}"
-        f" to {found.to_agent}@{found.to_node or '-'}: {found.state}  (told by {found.told_by})"
+        f"{found.kind} {found.event_id} from {found.from_agent or 'the gateway'}@{found.from_node}"
+        f" to {_recipients(found)}: {found.state}  (told by {found.told_by})"
     )
+    for receipt in found.receipts:
+        said = " ".join(filter(None, (receipt.state, receipt.outcome, receipt.error)))
+        note(f"at {receipt.node or 'no node'}: {cell(said)}, attempt {receipt.attempt}")
     labels = {"type": found.type, "schema": found.schema, "traceparent": found.traceparent}
     for name, value in labels.items():
         if value is not None:
             note(f"{name} {cell(value)}")
     columns = ("step", "node", "time", "clock of", "position", "detail")
     table(columns, [_step(step) for step in found.steps], empty="no steps")
+
+
+def _recipients(found: "EventTrace") -> str:
+    """Whom it is for; where it went is told once for one agent, and by the receipts for several."""
+    if found.to_agent is not None:
+        return f"{found.to_agent}@{found.to_node or '-'}"
+    return ",".join(found.to_agents) or "everybody"
 
 
 def _step(step: "Step") -> tuple[object, ...]:

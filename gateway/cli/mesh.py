@@ -141,6 +141,7 @@ def add(
     click.echo(added.token_file)
     where = "lives here" if fallback_of is None else f"is answered for here when {fallback_of} is away"
     note(f"{added.name} {where}; its programs read the token from that file")
+    _tell_unknown(added.unknown)
 
 
 @agent.command("set")
@@ -180,6 +181,13 @@ def set_(
         return
     stands_in, groups = ", ".join(changed.fallback) or "nobody", ", ".join(changed.groups) or "none"
     note(f"{changed.name}: after {changed.grace_ms / 1000:g} s {stands_in} stands in; groups: {groups}")
+    _tell_unknown(changed.unknown)
+
+
+def _tell_unknown(nodes: tuple[str, ...]) -> None:
+    """A name that is misspelt would stand in for nobody, and nobody would notice before it has to."""
+    for node in nodes:
+        note(f"no node of this mesh is called {node}: it stands in once it has joined (gateway nodes)")
 
 
 @agent.command()

@@ -10,7 +10,7 @@ import click
 from gateway.cli.homes import ask, current_home, node_key, operator, wait
 from gateway.cli.limits import TAIL_EVERY_S
 from gateway.cli.options import as_json, as_json_lines
-from gateway.cli.output import emit_json, emit_json_line, note
+from gateway.cli.output import counted, emit_json, emit_json_line, note
 
 if TYPE_CHECKING:
     from gateway.api.rows import OutboxRow
@@ -87,9 +87,9 @@ def verify(context: click.Context, *, as_json: bool) -> None:
         emit_json({**found, "blobs": checked.blobs})
     else:
         begins = f", from {first.epoch}/{first.seq} on" if first.seq else ""
-        click.echo(f"{head.seq} entries of {node} hold together{begins}; head {head.hash.hex()}")
+        click.echo(f"{node}: sound up to {head.epoch}/{head.seq}{begins}; head {head.hash.hex()}")
         if checked.blobs:
-            note(f"{checked.blobs} blobs with {checked.bytes} bytes are what their names say")
+            note(f"{counted(checked.blobs, 'blob')} with {checked.bytes} bytes: each is what its name says")
 
 
 @outbox.command()

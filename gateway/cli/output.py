@@ -30,6 +30,11 @@ def note(text: str) -> None:
     click.echo(plain(text, layout=True), err=True)
 
 
+def counted(number: int, what: str) -> str:
+    """``1 blob``, ``2 blobs``."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, empty: str) -> None:
     """A table on stdout; with no row, ``empty`` on stderr. A program's pipe gets wide lines, uncut.
 

@@ -285,9 +285,10 @@ class AgentClient:
                 return await self._ask(frame)
             except Unreachable:
                 failures += 1
-                if self._clock.mono_ms() >= deadline_ms:
+                left_ms = deadline_ms - self._clock.mono_ms()
+                if left_ms <= 0:
                     raise
-            await self._pause(failures)
+            await self._pause(failures, left_ms / 1000)
 
     async def _ask(self, frame: Mapping[str, object | None]) -> ServerFrame:
         return await (self._open_line() or await self._own_line()).ask(frame)
@@ -306,9 +307,10 @@ class AgentClient:
                 line = self._line = await Line.open(self._wire, self.name)
         return line
 
-    async def _pause(self, failures: int) -> None:
+    async def _pause(self, failures: int, left_s: float = BACKOFF_CAP_S) -> None:
         fraction = self._clock.fraction()
-        await asyncio.sleep(full_jitter(failures, fraction, first=BACKOFF_FIRST_S, cap=BACKOFF_CAP_S))
+        cap_s = min(BACKOFF_CAP_S, left_s)
+        await asyncio.sleep(full_jitter(failures, fraction, first=BACKOFF_FIRST_S, cap=cap_s))
 
     def _new_id(self) -> str:
         """Begins with the time: a gateway keeps these sorted, and finds them where it has just written."""

@@ -38,6 +38,7 @@ of the token, or an admin who names one. Version 1 since 2026-11.
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect
 
 from gateway.endpoints.blobs import BlobRoutes
 from gateway.endpoints.dead import DeadRoutes
@@ -49,7 +50,7 @@ from gateway.endpoints.journal import JournalRoutes
 from gateway.endpoints.mesh import MeshRoutes
 from gateway.endpoints.messages import MessageRoutes
 from gateway.endpoints.operator import OperatorRoutes
-from gateway.endpoints.problems import fail, refuse, refuse_route
+from gateway.endpoints.problems import fail, hung_up, refuse, refuse_route
 from gateway.endpoints.subscribe import SubscribeRoute
 from gateway.endpoints.watch import WatchRoute
 from outbox.errors import MeshError
@@ -76,7 +77,12 @@ def local_app(desk: LocalDesk, *, trusted_socket: bool = False) -> Starlette:
     app = Starlette(
         routes=[route for part in parts for route in part.routes()],
         middleware=[Middleware(Guard, desk=desk, trusted_socket=trusted_socket)],
-        exception_handlers={MeshError: refuse, HTTPException: refuse_route, Exception: fail},
+        exception_handlers={
+            MeshError: refuse,
+            HTTPException: refuse_route,
+            ClientDisconnect: hung_up,
+            Exception: fail,
+        },
     )
     app.router.redirect_slashes = False
     return app

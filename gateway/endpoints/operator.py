@@ -59,7 +59,7 @@ class OperatorRoutes:
             if any(row.name == name for row in self._desk.reader.agents()):
                 raise NameTaken(f"{name} lives here already", hint=f"its token is in {token_file}")
             await self._add(name, body)
-        return json(AgentAdded(name, str(token_file)), 201)
+        return json(AgentAdded(name, str(token_file), self._unknown(_nodes(body.fallback))), 201)
 
     async def _add(self, name: AgentId, body: AddAgentBody) -> None:
         """The file first: a token that the journal knows but nobody holds would lock the agent out."""
@@ -97,7 +97,12 @@ class OperatorRoutes:
             )
         )
         assert isinstance(changed, AgentChanged)
-        return json(AgentSet(changed.name, changed.fallback, changed.grace_ms, changed.groups))
+        unknown = self._unknown(changed.fallback)
+        return json(AgentSet(changed.name, changed.fallback, changed.grace_ms, changed.groups, unknown))
+
+    def _unknown(self, nodes: tuple[NodeId, ...]) -> tuple[NodeId, ...]:
+        """Nodes that nobody has admitted: they stand in once they have joined."""
+        return tuple(node for node in nodes if self._runtime.view.node(node) is None)
 
     async def remove_agent(self, request: Request) -> Response:
         """Take an agent away; its unfinished turns fail."""

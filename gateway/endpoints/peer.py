@@ -12,7 +12,7 @@ import msgspec
 import structlog
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import HTTPConnection, Request
+from starlette.requests import ClientDisconnect, HTTPConnection, Request
 from starlette.responses import Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
@@ -33,7 +33,7 @@ from auth.messages import (
 from gateway.crashpoint import CrashPoint, crashpoint
 from gateway.door import PIPE_ROOM, check_member
 from gateway.endpoints.errors import BadRequest, BodyTooLarge, ForeignOrigin, Misdirected
-from gateway.endpoints.problems import fail, problem_of, refuse_route, response_of
+from gateway.endpoints.problems import fail, hung_up, problem_of, refuse_route, response_of
 from gateway.endpoints.reading import host_of, need_json
 from gateway.engine.effects import Admitted, Ticketed
 from gateway.engine.knocks import Exchange, Renew, Upgrade
@@ -75,7 +75,13 @@ def peer_app(desk: PeerDesk) -> Starlette:
     ]
     routes += [WebSocketRoute(path, door.socket_for(room)) for room, path in PATHS.items()]
     app = Starlette(
-        routes=routes, exception_handlers={MeshError: _refuse, HTTPException: refuse_route, Exception: fail}
+        routes=routes,
+        exception_handlers={
+            MeshError: _refuse,
+            HTTPException: refuse_route,
+            ClientDisconnect: hung_up,
+            Exception: fail,
+        },
     )
     app.router.redirect_slashes = False
     return app

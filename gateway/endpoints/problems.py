@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from gateway.api.problem import MEDIA_TYPE, Problem
-from gateway.endpoints.errors import MethodRefused, NoRoute
+from gateway.endpoints.errors import BadRequest, MethodRefused, NoRoute
 from gateway.endpoints.limits import RETRY_AFTER_S
 from gateway.errors import as_told
 from outbox.errors import CallerError, MeshError, PeerError
@@ -94,6 +94,11 @@ async def refuse_route(_request: Request, error: Exception) -> Response:
     if error.status_code == 405:
         return response_of(MethodRefused("the path does not take this method"))
     return response_of(NoRoute("nothing is served at this path"))
+
+
+async def hung_up(_request: Request, _error: Exception) -> Response:
+    """The caller went away in the middle of its body: nobody reads the answer, and it is no bug of ours."""
+    return response_of(BadRequest("the body was cut short"))
 
 
 async def fail(_request: Request, _error: Exception) -> Response:

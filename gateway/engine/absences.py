@@ -6,7 +6,7 @@ and a restart gives everybody the whole grace again.
 
 from gateway.routing import Away
 from outbox.ids import AgentId, NodeId
-from stateroom.view import View
+from stateroom.view import OwnerView, View
 
 Pair = tuple[NodeId, AgentId]
 """A node that is away, and an agent that it answers for."""
@@ -21,9 +21,13 @@ class Absences:
         self._due: dict[Pair, int] = {}
 
     def see(self, view: View, now_ms: int) -> None:
-        """Look at a view; whatever is overdue is ready (again), since somebody else may have come."""
-        for node, known in view.nodes.items():
-            if known.online or node == self._here:
+        """Look at a view; whatever is overdue is ready (again), since somebody else may have come.
+
+        A node that a record names and that nobody has admitted is away like one that is not heard of.
+        """
+        named = {node for owner in _followed(view) for node in (owner.node, *owner.fallback)}
+        for node in (*view.nodes, *(named - view.nodes.keys())):
+            if node == self._here or view.online(node):
                 self._since.pop(node, None)
             else:
                 self._since.setdefault(node, now_ms)
@@ -32,8 +36,7 @@ class Absences:
     def _pairs(self, view: View) -> list[tuple[Pair, int]]:
         return [
             ((node, owner.agent), self._since[node] + owner.grace_ms)
-            for owner in view.agents.values()
-            if owner.fallback and owner.status == "active"
+            for owner in _followed(view)
             for node in (owner.node, *owner.fallback)
             if node in self._since
         ]
@@ -61,3 +64,8 @@ class Absences:
     def next_ms(self) -> int | None:
         """When the next grace ends."""
         return min(self._due.values(), default=None)
+
+
+def _followed(view: View) -> list[OwnerView]:
+    """The owners whose absence somebody stands in for."""
+    return [owner for owner in view.agents.values() if owner.fallback and owner.status == "active"]

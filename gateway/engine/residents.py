@@ -1,6 +1,7 @@
 """The agents that live on this node, and those of other nodes that it stands in for."""
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 
 from msgspec.structs import replace
 
@@ -30,7 +31,9 @@ class Residents:
         """One of them. Raises NotFound."""
         row = self._rows.get(name)
         if row is None:
-            raise NotFound(f"{name} does not live on this node", hint="gateway agents shows who lives where")
+            alike = get_close_matches(name, self._rows, n=1)
+            hint = f"did you mean {alike[0]}?" if alike else "gateway agents shows who lives where"
+            raise NotFound(f"{name} does not live on this node", hint=hint)
         return row
 
     def add(self, tick: Tick, request: AddAgent) -> LocalAgent:

@@ -14,3 +14,14 @@ STALLED_READER_MS = 30_000
 
 BACKLOG = 128
 """Connections that may wait to be accepted: the system's usual number."""
+
+WAITING_MAX = 256
+"""Connections of strangers at a time that are no sockets: a thousand peers that come back to a seed do so
+over seconds, and each is served in milliseconds."""
+
+OPEN_FILES_MAX = 65_536
+"""Files and sockets that a gateway asks the system for: shells give 256 (macOS) or 1,024 where more is
+allowed."""
+
+OPEN_FILES_TRIES = (OPEN_FILES_MAX, 10_240, 4_096)
+"""macOS says that there is no limit and refuses what is above its own."""

@@ -11,6 +11,7 @@ from starlette.types import ASGIApp
 
 from gateway.errors import HomeError
 from gateway.limits import PING_EVERY_S
+from gateway.serving.crowd import Crowd
 from gateway.serving.http_protocol import HttpProtocol, UploadProtocol
 from gateway.serving.limits import GRACE_S
 from gateway.wire.limits import FRAME_BYTES_MAX
@@ -36,11 +37,14 @@ class Server(uvicorn.Server):
             await super().main_loop()
 
 
-def make_server(app: ASGIApp, *, uploads: bool = False) -> Server:
-    """A server for an application, without logs of its own and without proxies' headers."""
+def make_server(app: ASGIApp, *, uploads: bool = False, waiting_max: int | None = None) -> Server:
+    """A server for an application, without logs of its own and without proxies' headers.
+
+    ``waiting_max``: how many connections there may be that are no sockets; None: strangers do not come.
+    """
     config = uvicorn.Config(
         app,
-        http=UploadProtocol if uploads else HttpProtocol,
+        http=_protocol(UploadProtocol if uploads else HttpProtocol, waiting_max),
         ws="websockets-sansio",
         lifespan="off",
         log_config=None,
@@ -54,6 +58,12 @@ def make_server(app: ASGIApp, *, uploads: bool = False) -> Server:
         timeout_graceful_shutdown=int(GRACE_S),
     )
     return Server(config)
+
+
+def _protocol(kind: type[HttpProtocol], waiting_max: int | None) -> type[HttpProtocol]:
+    """A class for each listener: uvicorn makes one for each connection and hands nothing of ours to it."""
+    crowd = Crowd[HttpProtocol](waiting_max) if waiting_max is not None else None
+    return type(kind.__name__, (kind,), {"crowd": crowd})
 
 
 class _NoHandshakeNoise(logging.Filter):

@@ -1,12 +1,29 @@
 """The sockets that a gateway listens on: TCP, and a Unix socket that nobody else can open."""
 
+import contextlib
 import os
+import resource
 import socket
 from pathlib import Path
 
 from gateway.errors import HomeError
 from gateway.home import SOCKET_PATH_BYTES_MAX, private_directory
-from gateway.serving.limits import BACKLOG, STALLED_READER_MS
+from gateway.serving.limits import BACKLOG, OPEN_FILES_TRIES, STALLED_READER_MS
+
+
+def allow_open_files() -> int:
+    """Let this process open as many files and sockets as the system grants; returns how many that is.
+
+    Each link, room and agent takes one, and the default of a shell is meant for programs that hold a few.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    for wanted in OPEN_FILES_TRIES:
+        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        if soft != resource.RLIM_INFINITY and most > soft:
+            with contextlib.suppress(ValueError, OSError):
+                resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+                return most
+    return soft
 
 
 def listen_tcp(host: str, port: int) -> socket.socket:

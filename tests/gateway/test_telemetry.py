@@ -9,6 +9,7 @@ import pytest
 import structlog
 
 from gateway import telemetry
+from gateway.limits import STRANGERS_LINES
 from gateway.telemetry import redact, redact_text, start_logging
 
 JWS = "eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiJtYnAifQ.c2lnbmF0dXJlLWJ5dGVz"
@@ -159,3 +160,14 @@ def test_stopping_leaves_the_process_as_it_was(tmp_path: Path) -> None:
     start_logging(tmp_path / "x.jsonl", "info", node="vps")()
     assert logging.getLogger().handlers == before
     assert structlog.contextvars.get_contextvars() == {}
+
+
+def test_strangers_cannot_push_the_rest_out_of_the_log(start: Start) -> None:
+    file = start("info")
+    for _ in range(500):
+        structlog.get_logger("a").info("peer.refused", code="invalid_ticket")
+        logging.getLogger("uvicorn.error").warning("Invalid HTTP request received.")
+        structlog.get_logger("a").info("link.up", peer="mbp")
+    events = [line["event"] for line in lines(file)]
+    assert events.count("peer.refused") == events.count("Invalid HTTP request received.") == STRANGERS_LINES
+    assert events.count("link.up") == 500

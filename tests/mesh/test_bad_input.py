@@ -13,6 +13,7 @@ import pytest
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 
+from auth.messages import CHALLENGE_PATH, EXCHANGE_PATH, RENEW_PATH
 from gateway.judging.witness import Witness
 from gateway.links.limits import OFFERS_MAX
 from gateway.wire.codec import encode
@@ -139,6 +140,27 @@ async def test_a_frame_above_the_limit_closes_the_socket(pair: tuple[Node, Node]
         _, close = await pipe.farewell()
     assert close == 1009
     await assert_well(pair)
+
+
+async def test_a_request_that_is_cut_short_is_no_bug_of_the_gateway(pair: tuple[Node, Node]) -> None:
+    """Nobody reads an answer then; a stranger could fill the log with tracebacks."""
+    vps, _ = pair
+    port = (await door_of(vps)).port
+    head = "POST {} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{{"
+    for path in (CHALLENGE_PATH, EXCHANGE_PATH, RENEW_PATH):
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+        await hang_up(writer, head.format(path, f"127.0.0.1:{port}"))
+    for path in ("/v1/enqueue", "/v1/reply", "/v1/ack", "/v1/agents", "/v1/invites", "/v1/dead/prune"):
+        _, writer = await asyncio.open_unix_connection(vps.home.socket)
+        await hang_up(writer, head.format(path, "localhost"))
+    await assert_well(pair)
+
+
+async def hang_up(writer: asyncio.StreamWriter, half: str) -> None:
+    writer.write(half.encode())
+    await writer.drain()
+    writer.close()
+    await writer.wait_closed()
 
 
 # --- the pipe: pages

@@ -46,7 +46,8 @@ def test_an_invalid_id_quotes_little_and_suggests() -> None:
     assert len(str(error)) < 120
     assert "'x'" in error.hint
     assert InvalidId("agent", "é").hint.startswith("1-63")
-    assert InvalidId("event", "é").hint == ""
+    assert "32 of 0-9 a-f" in InvalidId("event", "é").hint
+    assert InvalidId("lease", "é").hint == ""
 
 
 def test_an_unknown_recipient_names_its_neighbours() -> None:

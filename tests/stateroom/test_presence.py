@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from stateroom.exchange import Entry
 from stateroom.limits import STALE_MS
+from stateroom.picture import Seen
 from stateroom.presence import Presence, client_of
 
 
@@ -47,9 +48,20 @@ def test_a_heartbeat_counts_once_even_after_its_node_expired(mesh) -> None:
     assert not here.hear([beat], 10)
     assert not here.expire(STALE_MS - 1)
     assert here.expire(STALE_MS)
-    assert here.seen() == {}
+    assert here.online() == {}
     assert not here.hear([beat], STALE_MS + 1)
     assert here.hear([entry(mesh.heartbeat("b", 6))], STALE_MS + 2)
+
+
+def test_when_a_node_was_last_heard_is_known_after_it_went(mesh) -> None:
+    here = presence(mesh, "b")
+    here.hear([entry(mesh.heartbeat("b", 5))], 7)
+    assert here.expire(STALE_MS + 7)
+    assert not here.expire(2 * STALE_MS), "told once"
+    assert here.seen() == {"b": Seen(online=False, last_seen_ms=7)}
+    assert here.snapshot() == ()
+    here.hear([entry(mesh.heartbeat("b", 6))], 3 * STALE_MS)
+    assert here.seen()["b"].online
 
 
 def test_a_new_outbox_epoch_begins_a_new_count(mesh) -> None:

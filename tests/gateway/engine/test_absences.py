@@ -1,5 +1,7 @@
 """Absence is counted on our own monotonic clock, from when we saw it, and ends with a sign of life."""
 
+from msgspec.structs import replace
+
 from gateway.engine.absences import Absences
 from outbox.ids import NodeId
 from stateroom.view import NodeView, OwnerView, View
@@ -15,7 +17,7 @@ def view(*absent: str, grace_ms: int = 1_000, status: str = "active") -> View:
     return View(version=1, mesh="m", nodes=nodes, agents={"bob": bob, "amy": amy}, cursors={})
 
 
-def test_who_is_heard_or_unknown_or_ourselves_is_not_away() -> None:
+def test_who_is_heard_or_ourselves_is_not_away() -> None:
     absences = Absences(NodeId("a"))
     absences.see(view("a", "b"), 10)
     away = absences.away(25)
@@ -46,3 +48,16 @@ def test_a_fallback_may_be_away_too_and_a_removed_agent_waits_for_nobody() -> No
     assert absences.take_overdue(10) == [("b", "bob"), ("c", "bob")]
     absences.see(view("b", status="removed"), 10)
     assert absences.next_ms() is None
+
+
+def test_a_fallback_that_nobody_has_admitted_is_away_until_it_is_there() -> None:
+    misspelt = view("b")
+    agents = {"bob": replace(misspelt.agents["bob"], fallback=("nowhere", "c"))}
+    absences = Absences(NodeId("a"))
+    absences.see(replace(misspelt, agents=agents), 10)
+    away = absences.away(25)
+    assert [away(NodeId(node)) for node in ("b", "nowhere", "c")] == [15, 15, None]
+    assert absences.take_overdue(1_010) == [("b", "bob"), ("nowhere", "bob")]
+    there = NodeView(node=NodeId("nowhere"), public_key=b"", role="member", online=True)
+    absences.see(replace(misspelt, agents=agents, nodes={**misspelt.nodes, "nowhere": there}), 30)
+    assert absences.away(40)(NodeId("nowhere")) is None

@@ -57,6 +57,30 @@ def test_past_the_grace_the_next_attempt_goes_to_the_fallback(guarded: Any) -> N
     assert guarded.incidents("a") == []
 
 
+def test_a_fallback_that_is_no_node_of_the_mesh_is_passed_over(make_world: Any) -> None:
+    world = make_world("a", "b", "c")
+    world.live("a", "ann")
+    world.live("b", "bob", fallback=("nowhere", "c"), grace_ms=GRACE_MS)
+    world.stand_in("c", "bob", "b")
+    event = world.sent("a", "ann", "bob")
+    go(world, "b")
+    while len(states(world, event)) == 1:
+        world.wake("a")
+    assert states(world, event) == {"b": "superseded", "c": "emitted"}
+
+
+def test_where_no_fallback_is_a_node_of_the_mesh_it_waits_for_its_owner(make_world: Any) -> None:
+    world = make_world("a", "b")
+    world.live("a", "ann")
+    world.live("b", "bob", fallback=("nowhere",), grace_ms=GRACE_MS)
+    event = world.sent("a", "ann", "bob")
+    go(world, "b")
+    world.advance(10 * GRACE_MS)
+    world.tick("a")
+    other = world.send("a", "ann", "bob")
+    assert (states(world, event), other.node) == ({"b": "emitted"}, "b")
+
+
 def test_what_is_sent_during_a_long_absence_goes_to_the_fallback_at_once(guarded: Any) -> None:
     go(guarded, "b")
     guarded.advance(GRACE_MS)

@@ -130,7 +130,7 @@ def test_init_makes_a_home_once(home: Path, capfd: pytest.CaptureFixture[str]) -
     assert (made["node"], made["home"]) == ("vps", str(home))
     assert main(["init", "vps"]) == Exit.FAILED
     assert main(["outbox", "verify"]) == Exit.OK
-    assert "0 entries of vps" in capfd.readouterr().out
+    assert "vps: sound up to 000001-" in capfd.readouterr().out
 
 
 async def test_the_log_is_shown_exported_and_pruned(node: "LocalNode") -> None:
@@ -221,11 +221,23 @@ async def test_refusals_and_nothing_found(node: "LocalNode") -> None:
     assert (code, out) == (Exit.REFUSED, "")
     assert "did you mean bob?" in err
     assert (await command(node, "trace", "evt_" + "0" * 32))[0] == Exit.NOTHING
-    assert (await command(node, "trace", "evt_nope"))[0] == Exit.USAGE
+    code, _, err = await command(node, "trace", "evt_nope")
+    assert (code, "32 of 0-9 a-f" in err) == (Exit.USAGE, True)
+    code, _, err = await command(node, "send", "bob", "x", "--as", "jenn")
+    assert (code, "did you mean jen?" in err) == (Exit.NOTHING, True)
     assert (await command(node, "invites", "revoke", "inv_nope"))[0] == Exit.NOTHING
     assert (await command(node, "reply", "evt_" + "0" * 32, "x", "--as", "bob"))[0] == Exit.NOTHING
     node.home.token(node.reader.agents()[0].name).write_text("gwt_wrong\n")
     assert (await command(node, "inbox", "--as", "bob"))[0] == Exit.REFUSED
+
+
+@pytest.mark.parametrize(
+    ("to", "shown"), [("*", "to everybody: "), ("jen,bob", "to jen,bob: "), ("bob", "to bob@vps: ")]
+)
+async def test_a_trace_says_whom_it_was_for(node: "LocalNode", to: str, shown: str) -> None:
+    _, event, _ = await command(node, "send", to, "all of you", "--as", "jen")
+    code, _, err = await command(node, "trace", event.strip())
+    assert (code, shown in err, "None" in err) == (Exit.OK, True, False), err
 
 
 async def test_reads_have_a_json_form_and_one_for_people(node: "LocalNode") -> None:
@@ -265,6 +277,9 @@ async def test_dead_letters_and_agents_from_the_command_line(node: "LocalNode") 
     assert (await command(node, "agent", "set", "bob", "--group", "ops", "--no-group"))[0] == Exit.USAGE
     code, _, err = await command(node, "agent", "set", "bob", "--fallback", "lab", "--grace", "30s")
     assert (code, "after 30 s lab stands in" in err) == (Exit.OK, True)
+    assert "is called lab" not in err
+    code, _, err = await command(node, "agent", "set", "bob", "--fallback", "nowhere")
+    assert (code, "no node of this mesh is called nowhere" in err) == (Exit.OK, True)
     code, out, _ = await command(node, "agent", "set", "bob", "--no-fallback", "--json")
     assert (code, json.loads(out)["fallback"]) == (Exit.OK, [])
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gateway.client import GatewayClient, Turn
+from gateway.clock import Clock
 from gateway.courier.limits import CourierLimits
 from gateway.errors import Denied, TimedOut, Unreachable
 from outbox.errors import TooLarge
@@ -238,3 +239,30 @@ async def test_a_full_disk_is_no_reason_to_give_up(node: "LocalNode") -> None:
     (told,) = many.json()["results"]
     assert (told["error"]["code"], told["error"]["retryable"]) == ("storage_full", True)
     assert node.reader.count_received() == {TurnState.QUEUED: 1}
+
+
+class Driven(Clock):
+    """Only pauses take time, and each is as long as it may be."""
+
+    def __init__(self) -> None:
+        self.passed_s = 0.0
+
+    def mono_ms(self) -> int:
+        return int(self.passed_s * 1000)
+
+    def fraction(self) -> float:
+        return 0.999
+
+    async def sleep(self, pause_s: float) -> None:
+        self.passed_s += pause_s
+
+
+async def test_without_a_gateway_it_gives_up_when_it_said_it_would(
+    short_dir: "Path", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Driven()
+    monkeypatch.setattr("gateway.client.agent.asyncio.sleep", clock.sleep)
+    async with GatewayClient(socket=short_dir / "none.sock", clock=clock) as gateway:
+        with pytest.raises(Unreachable):
+            await gateway.agent("jen").send("bob", "x", within_s=3)
+    assert 2.9 < clock.passed_s < 3.01, "to the millisecond"

@@ -8,7 +8,9 @@ import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Route
+from starlette.routing import Route, WebSocketRoute
+from starlette.websockets import WebSocket
+from websockets.asyncio.client import connect
 
 from gateway.serving import http_protocol
 from gateway.serving.servers import make_server, serve
@@ -105,3 +107,46 @@ async def test_a_long_body_is_no_head(port: int) -> None:
     answer = await talk(port, head + body)
     assert answer.startswith(b"HTTP/1.1 200")
     assert answer.endswith(b"300000")
+
+
+@pytest.fixture
+async def crowded(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[int]:
+    """A listener at which three connections may wait; nobody is let go for being slow."""
+    monkeypatch.setattr(http_protocol, "REQUEST_WITHIN_S", 60.0)
+    bound = listen_tcp("127.0.0.1", 0)
+
+    async def stay(socket: WebSocket) -> None:
+        await socket.accept()
+        await socket.receive()
+
+    routes = [Route("/", _echo, methods=["POST"]), WebSocketRoute("/socket", stay)]
+    running = asyncio.create_task(serve(make_server(Starlette(routes=routes), waiting_max=3), bound))
+    yield int(bound.getsockname()[1])
+    running.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await running
+    bound.close()
+
+
+async def test_idle_connections_cannot_keep_others_out(crowded: int) -> None:
+    idle = [await asyncio.open_connection("127.0.0.1", crowded) for _ in range(20)]
+    whole = b"POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 3\r\n\r\nabc"
+    answer = await talk(crowded, whole)
+    assert answer.startswith(b"HTTP/1.1 200")
+    async with asyncio.timeout(10):
+        first = await idle[0][0].read()
+    assert first.startswith(b"HTTP/1.1 503")
+    for _, writer in idle:
+        writer.transport.abort()
+
+
+async def test_sockets_that_were_let_in_are_not_counted_and_stay(crowded: int) -> None:
+    async with contextlib.AsyncExitStack() as stack:
+        url = f"ws://127.0.0.1:{crowded}/socket"
+        sockets = [await stack.enter_async_context(connect(url, proxy=None)) for _ in range(8)]
+        answer = await talk(
+            crowded, b"POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+        )
+        assert answer.startswith(b"HTTP/1.1 200")
+        for socket in sockets:
+            await (await socket.ping())

@@ -1,11 +1,15 @@
+import resource
 import socket
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from gateway.errors import HomeError
 from gateway.home import SOCKET_PATH_BYTES_MAX, private_directory
+from gateway.serving.limits import OPEN_FILES_MAX
 from gateway.serving.sockets import bind_unix
 
 
@@ -42,3 +46,24 @@ def test_a_path_too_long_for_the_kernel_is_refused_with_the_cure(tmp_path: Path)
 def test_the_longest_allowed_path_works(short_dir: Path) -> None:
     room = SOCKET_PATH_BYTES_MAX - len(str(short_dir)) - len("/r/")
     bind_unix(short_dir / "r" / ("x" * room)).close()
+
+
+_ASK = """
+import resource
+from gateway.serving.sockets import allow_open_files
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+granted = allow_open_files()
+assert granted == resource.getrlimit(resource.RLIMIT_NOFILE)[0], granted
+assert allow_open_files() == granted
+print(granted)
+"""
+
+
+def test_a_gateway_may_open_as_many_files_as_the_system_grants() -> None:
+    """In a process of its own: what is raised stays so."""
+    asked = subprocess.run(
+        [sys.executable, "-c", _ASK], capture_output=True, text=True, timeout=60, check=True
+    )
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    expected = OPEN_FILES_MAX if hard == resource.RLIM_INFINITY else min(hard, OPEN_FILES_MAX)
+    assert 64 < int(asked.stdout) <= expected
