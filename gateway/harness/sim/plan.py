@@ -77,6 +77,8 @@ class Fault(StrEnum):
     """Agents tell the mesh of incidents that a report found, and of their end."""
     SMALL_STORE = "small_store"
     """Where some messages are files: at some nodes they may take little, until operators allow more."""
+    OLD_BACKUP = "old_backup"
+    """Backups are some minutes older when they are put back: others have forgotten what they hold as open."""
 
     REFUSED = "refused"
     """Some nodes speak the frames of the version before and may not read all. They are refused until
@@ -88,7 +90,7 @@ _FORGETTING = frozenset({Fault.RESTORE, Fault.CLONE, Fault.FALLBACK})
 where a node is put back or runs twice no files are sent."""
 _FORGETTING_ODDS = 0.2
 
-ON_REQUEST = frozenset({Fault.REPORTS, Fault.SMALL_STORE, Fault.REFUSED})
+ON_REQUEST = frozenset({Fault.REPORTS, Fault.SMALL_STORE, Fault.OLD_BACKUP, Fault.REFUSED})
 """Never drawn: what they write would change the worlds of all seeds, and what is known of them."""
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from gateway.crashpoint import CrashPoint
+from gateway.harness.sim import goingback
 from gateway.harness.sim.allowing import start_with_room
 from gateway.harness.sim.dice import Dice
 from gateway.harness.sim.gateway import SimGateway
@@ -21,7 +22,6 @@ _AWAY_US = 240_000_000
 """Mean time for which a node is away: longer than the leases of readers and the graces of owners."""
 _DOWN_US = 8_000_000
 """Mean time until a dead process is started again."""
-_BACKUP_AGE_US = 60_000_000
 _TWINS_FOUND_US = 180_000_000
 """After all other faults: in this time both of two that run on one home must have been told."""
 CLOCK_ERROR_MS = 300_000
@@ -246,35 +246,6 @@ def _stop(troubles: Troubles, dice: Dice) -> None:
         gateway.loop.stop_for(us)
 
 
-def _restore(troubles: Troubles, dice: Dice) -> None:
-    """A backup is made now and put back later, unless the faults have ended by then; of each node once.
-
-    By hand only where all links can show a node what it has forgotten: those of version 1 cannot.
-    """
-    name, told, mesh = dice.among(troubles.mesh.names), dice.chance(0.6), troubles.mesh
-    told = told or bool(mesh.topology.old)
-    if name in troubles.backed_up:
-        return
-    troubles.backed_up.add(name)
-    troubles.note(name, "backup")
-    image = mesh.back_up(name)
-
-    def put_back() -> None:
-        if troubles.is_on:
-            mesh.restore(name, image, told=told)
-            troubles.restart(name, dice)
-
-    troubles.later(dice.spaced(_BACKUP_AGE_US), put_back)
-
-
-def _clone(troubles: Troubles, dice: Dice) -> None:
-    """Of one node of a world: operators find a copy sooner or later."""
-    name, mesh = dice.among(troubles.mesh.names), troubles.mesh
-    if not mesh.twins.of and name not in troubles.backed_up:
-        troubles.backed_up.add(name)
-        mesh.clone(name)
-
-
 # --- disks and clocks
 
 
@@ -337,8 +308,8 @@ _TROUBLES: dict[Fault, Callable[[Troubles, Dice], End | None]] = {
     Fault.CRASH_POINT: _crash_point,
     Fault.LOST_COMMIT: _lost_commit,
     Fault.STOP: _stop,
-    Fault.RESTORE: _restore,
-    Fault.CLONE: _clone,
+    Fault.RESTORE: goingback.restore,
+    Fault.CLONE: goingback.clone,
     Fault.DISK_FULL: _disk_full,
     Fault.SLOW_DISK: _slow_disk,
     Fault.JUMP: _jump,

@@ -1,0 +1,63 @@
+"""Nodes that forget: one is put back to a backup, or the home of one runs twice."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from gateway.harness.sim.dice import Dice
+from gateway.harness.sim.mesh import SimMesh
+from gateway.harness.sim.plan import Fault
+from outbox.ids import NodeId
+
+_BACKUP_AGE_US = 60_000_000
+_OLD_BACKUP_AGE_US = 300_000_000
+"""Outboxes are cut every minute and ledgers after them: what is this old may be forgotten by all."""
+
+
+class World(Protocol):
+    """What these faults need of the troubles of a world (``gateway.harness.sim.troubles``)."""
+
+    mesh: SimMesh
+    is_on: bool
+    backed_up: set[NodeId]
+
+    def note(self, who: str, what: str, details: str = "") -> None:
+        """Into the trace."""
+        ...
+
+    def later(self, us: int, action: Callable[..., None], *args: object) -> None:
+        """Do it after a while."""
+        ...
+
+    def restart(self, name: NodeId, dice: Dice) -> None:
+        """Start a node again after a while."""
+        ...
+
+
+def restore(troubles: World, dice: Dice) -> None:
+    """A backup is made now and put back later, unless the faults have ended by then; of each node once.
+
+    By hand only where all links can show a node what it has forgotten: those of version 1 cannot.
+    """
+    name, told, mesh = dice.among(troubles.mesh.names), dice.chance(0.6), troubles.mesh
+    told = told or bool(mesh.topology.old)
+    if name in troubles.backed_up:
+        return
+    troubles.backed_up.add(name)
+    troubles.note(name, "backup")
+    image = mesh.back_up(name)
+
+    def put_back() -> None:
+        if troubles.is_on:
+            mesh.restore(name, image, told=told)
+            troubles.restart(name, dice)
+
+    is_old = Fault.OLD_BACKUP in mesh.plan.faults
+    troubles.later(dice.spaced(_OLD_BACKUP_AGE_US if is_old else _BACKUP_AGE_US), put_back)
+
+
+def clone(troubles: World, dice: Dice) -> None:
+    """Of one node of a world: operators find a copy sooner or later."""
+    name, mesh = dice.among(troubles.mesh.names), troubles.mesh
+    if not mesh.twins.of and name not in troubles.backed_up:
+        troubles.backed_up.add(name)
+        mesh.clone(name)
