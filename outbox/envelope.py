@@ -111,6 +111,15 @@ class Ack(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=T
     """On ``processed``: when the agent was handed the event."""
     deliveries: int = 0
     """On ``processed``: how many times it was handed over."""
+    eta_at: str | None = None
+    """On ``accepted``, said by an agent that works on it: when it expects to be done."""
+    plan_summary: str | None = None
+    """As ``eta_at``: what it is about to do."""
+
+    @property
+    def promises(self) -> bool:
+        """Whether an agent says something by it; a gateway's own ``accepted`` says that the event is here."""
+        return self.eta_at is not None or self.plan_summary is not None
 
 
 class DeadLetter(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True):

@@ -105,6 +105,10 @@ class Delivery(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """Which relay brought the latest answer; None when its writer did."""
     reply: EventId | None = None
     """The reply of this node that the agent was given; None where only one node was asked."""
+    eta_at_ms: int | None = None
+    """When its agent expects to be done, as it said last; by the clock of ``node``."""
+    plan_summary: str | None = None
+    """What its agent is about to do."""
 
 
 class TurnState(StrEnum):

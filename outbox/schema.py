@@ -24,6 +24,7 @@ from outbox.migrations import (
     v10_ledger_floors,
     v11_lapses,
     v12_fewer_pages,
+    v13_promises,
 )
 
 COMPONENT = "journal"
@@ -64,4 +65,5 @@ MIGRATIONS = (
     v10_ledger_floors.STEP,
     v11_lapses.STEP,
     v12_fewer_pages.STEP,
+    v13_promises.STEP,
 )

@@ -78,6 +78,9 @@ class DeliveryRow(msgspec.Struct, frozen=True, kw_only=True, rename=_name, omit_
     dead_at_ms: int | None = None
     outcome: Outcome | None = None
     error: str | None = None
+    eta_at_ms: int | None = None
+    """When its agent expects to be done, by its own clock."""
+    plan_summary: str | None = None
 
 
 class IncidentRow(msgspec.Struct, frozen=True, kw_only=True, rename=_name, omit_defaults=True):
@@ -161,6 +164,8 @@ def delivery_row(row: Delivery, state: str) -> DeliveryRow:
         dead_at_ms=row.dead_at_ms,
         outcome=row.outcome,
         error=row.error,
+        eta_at_ms=row.eta_at_ms,
+        plan_summary=row.plan_summary,
     )
 
 

@@ -57,6 +57,10 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defau
     error: str | None = None
     via: NodeId | None = None
     """The relay that brought the news of it here, when its writer did not."""
+    eta_at_ms: int | None = None
+    """Of ``accepted``: when the agent expects to be done, as it said last; by the clock of ``node``."""
+    plan_summary: str | None = None
+    """Of ``accepted``: what the agent is about to do."""
 
 
 class Known(msgspec.Struct, frozen=True, kw_only=True):
@@ -207,7 +211,16 @@ def _answers(row: Delivery, node: NodeId, here: NodeId) -> list[tuple[int, Step]
     steps: list[tuple[int, Step]] = []
     if row.accepted_at_ms is not None:
         at_ms = row.accepted_at_ms
-        steps.append((at_ms, Step(stage=Stage.ACCEPTED, at_ms=at_ms, clock=here, node=node, via=row.via)))
+        accepted = Step(
+            stage=Stage.ACCEPTED,
+            at_ms=at_ms,
+            clock=here,
+            node=node,
+            via=row.via,
+            eta_at_ms=row.eta_at_ms,
+            plan_summary=row.plan_summary,
+        )
+        steps.append((at_ms, accepted))
     if row.processed_at_ms is not None:
         at_ms = row.processed_at_ms
         if row.engaged_at_ms is not None:
@@ -258,9 +271,20 @@ def _said(known: Known, stage: Stage, at_ms: int, status: AckStatus, row: Receiv
     step = Step(stage=stage, at_ms=at_ms, clock=here, node=here)
     if acks:
         step = _own(known, stage, at_ms, acks[0])
+    if stage is Stage.ACCEPTED:
+        step = _promised(step, [decode_payload(event, Ack) for _, event in acks])
     if stage is Stage.PROCESSED:
         step = msgspec.structs.replace(step, outcome=row.outcome, error=row.error)
     return at_ms, step
+
+
+def _promised(step: Step, acks: list[Ack]) -> Step:
+    """With what the agent said last of its work."""
+    said = next((ack for ack in reversed(acks) if ack.promises), None)
+    if said is None:
+        return step
+    eta_at_ms = parse_rfc3339(said.eta_at) if said.eta_at is not None else None
+    return msgspec.structs.replace(step, eta_at_ms=eta_at_ms, plan_summary=said.plan_summary)
 
 
 def _own(known: Known, stage: Stage, at_ms: int, entry: tuple[Seq, Event]) -> Step:

@@ -33,6 +33,10 @@ def trace(context: click.Context, *, event: str, as_json: bool) -> None:
     for name, value in labels.items():
         if value is not None:
             note(f"{name} {cell(value)}")
+    for step in found.steps:
+        if step.eta_at_ms is not None or step.plan_summary is not None:
+            plan = cell(step.plan_summary) if step.plan_summary is not None else "done"
+            note(f"{step.node} expects at {moment(step.eta_at_ms)}: {plan}")
     columns = ("step", "node", "time", "clock of", "position", "detail")
     table(columns, [_step(step) for step in found.steps], empty="no steps")
 

@@ -7,6 +7,7 @@ is sent again: the gateway answers the second time what it answered the first, a
 import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
@@ -191,11 +192,18 @@ class AgentClient:
         """Give a turn back."""
         return settled_answer(await self._ask({"nack": event_id, "leaseId": lease_id, "delayMs": delay_ms}))
 
-    async def extend(self, event_id: str, lease_id: str, *, lease_ms: int) -> ExtendedAnswer:
-        """Keep a turn for so long from now."""
-        return extended_answer(
-            await self._ask({"extend": event_id, "leaseId": lease_id, "leaseMs": lease_ms})
-        )
+    async def extend(
+        self,
+        event_id: str,
+        lease_id: str,
+        *,
+        lease_ms: int,
+        eta_at: datetime | str | None = None,
+        plan: str | None = None,
+    ) -> ExtendedAnswer:
+        """Keep a turn for so long from now. Its sender is told when you expect to be done, and with what."""
+        frame = {"extend": event_id, "leaseId": lease_id, "leaseMs": lease_ms}
+        return extended_answer(await self._ask(frame | {"etaAt": eta_at, "planSummary": plan}))
 
     async def open_blob(self, ref: BlobRef, start: int = 0) -> AsyncIterator[bytes]:
         """The bytes of a blob that an event names, from ``start`` on; checked when all were read.

@@ -7,6 +7,7 @@ reconnect is ended after it like any other.
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from datetime import datetime
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -67,7 +68,9 @@ class Answers(Protocol):
         """Give it back."""
         ...
 
-    async def extend(self, event_id: str, lease_id: str, *, lease_ms: int) -> ExtendedAnswer:
+    async def extend(
+        self, event_id: str, lease_id: str, *, lease_ms: int, eta_at: datetime | str | None, plan: str | None
+    ) -> ExtendedAnswer:
         """Keep it longer."""
         ...
 
@@ -176,9 +179,17 @@ class Turn:
         finally:
             self._turns.finished(self)
 
-    async def extend(self, lease_ms: int) -> None:
-        """Keep it for so long from now."""
-        extended = await self._agent.extend(self.event_id, self.lease_id, lease_ms=lease_ms)
+    async def extend(
+        self, lease_ms: int, *, eta_at: datetime | str | None = None, plan: str | None = None
+    ) -> None:
+        """Keep it for so long from now.
+
+        ``eta_at``, with its zone, and ``plan`` tell the sender when you expect to be done and what you are
+        about to do. Both together stand in place of what you said before.
+        """
+        extended = await self._agent.extend(
+            self.event_id, self.lease_id, lease_ms=lease_ms, eta_at=eta_at, plan=plan
+        )
         self._turns.held(self, extended.lease_ms)
 
 

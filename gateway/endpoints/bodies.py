@@ -133,6 +133,10 @@ class ExtendBody(_Body, frozen=True):
     event_id: str
     lease_id: LeaseText
     lease_ms: Annotated[int, msgspec.Meta(ge=1, le=EXPIRES_IN_MS_MAX)]
+    eta_at: str | None = None
+    """When the agent expects to be done; its sender is told."""
+    plan_summary: str | None = None
+    """What the agent is about to do; its sender is told."""
     agent: str | None = None
 
 

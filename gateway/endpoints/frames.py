@@ -9,7 +9,7 @@ client to server                                            server to client
 ``{"nack": id, leaseId, delayMs?}``                         ``{"error": {code, message, hint?, retryable?,``
 ``{"reply": id, payload or text, leaseId?, id?, type?,``    ``reqId?}}``
 ``schema?, traceparent?}``
-``{"extend": id, leaseId, leaseMs}``
+``{"extend": id, leaseId, leaseMs, etaAt?, planSummary?}``
 ==========================================================  ================================================
 
 Every client frame may carry ``reqId`` (text or number) and then gets exactly one ``ok`` or ``error`` with it;
@@ -103,6 +103,8 @@ class ExtendFrame(_Frame, frozen=True):
     extend: str
     lease_id: LeaseText
     lease_ms: Annotated[int, msgspec.Meta(ge=1, le=EXPIRES_IN_MS_MAX)]
+    eta_at: str | None = None
+    plan_summary: str | None = None
 
 
 RequestFrame = EnqueueFrame | AckFrame | NackFrame | ReplyFrame | ExtendFrame

@@ -127,9 +127,7 @@ class MessageRoutes:
         query_of(request, NoQuery)
         body = await body_of(request, ExtendBody)
         agent = acting_agent(self._desk, principal_of(request), body.agent)
-        extended = await self._runtime.ask(
-            extend_of(self._runtime.req(), agent, body.event_id, body.lease_id, body.lease_ms)
-        )
+        extended = await self._runtime.ask(extend_of(self._runtime.req(), agent, body.event_id, body))
         assert isinstance(extended, Extended)
         return json(ExtendedAnswer(extended.event_id, extended.lease_ms))
 

@@ -4,8 +4,9 @@ from typing import Literal
 
 import msgspec
 
-from gateway.endpoints.bodies import EnvelopeBody, IncidentBody, MessageBody, text_payload
+from gateway.endpoints.bodies import EnvelopeBody, ExtendBody, IncidentBody, MessageBody, text_payload
 from gateway.endpoints.errors import BadRequest
+from gateway.endpoints.frames import ExtendFrame
 from gateway.engine.inputs import Extend, Nack, Reply, Send, Settle, TellIncident
 from outbox.blobref import BlobRef
 from outbox.envelope import IncidentNotice
@@ -113,6 +114,14 @@ def nack_of(req: int, agent: AgentId, event: str, lease_id: str, delay_ms: int) 
     return Nack(req=req, agent=agent, event_id=event_id(event), lease_id=lease_id, delay_ms=delay_ms)
 
 
-def extend_of(req: int, agent: AgentId, event: str, lease_id: str, lease_ms: int) -> Extend:
+def extend_of(req: int, agent: AgentId, event: str, given: ExtendBody | ExtendFrame) -> Extend:
     """Raises InvalidId."""
-    return Extend(req=req, agent=agent, event_id=event_id(event), lease_id=lease_id, lease_ms=lease_ms)
+    return Extend(
+        req=req,
+        agent=agent,
+        event_id=event_id(event),
+        lease_id=given.lease_id,
+        lease_ms=given.lease_ms,
+        eta_at=given.eta_at,
+        plan_summary=given.plan_summary,
+    )

@@ -168,8 +168,8 @@ class _Subscription:
                 return settle_of(req, agent, event, lease_id=lease_id, outcome=outcome, error=error)
             case NackFrame(nack=event, lease_id=lease_id, delay_ms=delay_ms):
                 return nack_of(req, agent, event, lease_id, delay_ms)
-            case ExtendFrame(extend=event, lease_id=lease_id, lease_ms=lease_ms):
-                return extend_of(req, agent, event, lease_id, lease_ms)
+            case ExtendFrame(extend=event):
+                return extend_of(req, agent, event, frame)
             case ReplyFrame():
                 return reply_of(
                     req,

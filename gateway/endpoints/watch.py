@@ -73,8 +73,8 @@ class WatchRoute:
             return None
         event = decode_event(entry.body)
         first = event.created_at == rfc3339(row.accepted_at_ms)
-        accepts = decode_payload(event, Ack).status is AckStatus.ACCEPTED
-        if not (first and accepts):
+        ack = decode_payload(event, Ack)
+        if not (first and ack.status is AckStatus.ACCEPTED and not ack.promises):
             return None
         missing = row.blob is not None and self._desk.reader.blob(row.blob) is None
         return inbox_row(row, blob_missing=missing)

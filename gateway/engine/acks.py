@@ -18,7 +18,7 @@ _PROCESSED = frozenset(kind for kind, rule in RULES.items() if rule.processed)
 
 def accept(tick: Tick, row: Received) -> None:
     """Emit ``ack:accepted``: in the same transaction as the row it speaks of."""
-    _emit(tick, row.source, Ack(ref=row.event_id, status=AckStatus.ACCEPTED))
+    tell(tick, row.source, Ack(ref=row.event_id, status=AckStatus.ACCEPTED))
 
 
 def process(tick: Tick, row: Received) -> None:
@@ -32,18 +32,23 @@ def process(tick: Tick, row: Received) -> None:
         engaged_at=rfc3339(row.engaged_at_ms) if row.engaged_at_ms is not None else None,
         deliveries=row.delivery_count,
     )
-    _emit(tick, row.source, ack)
+    tell(tick, row.source, ack)
 
 
 def end(tick: Tick, row: Received) -> None:
     """A turn has ended: say so where somebody waits for it and all turns of the event have."""
-    if row.share is Share.LATE or row.kind not in _PROCESSED:
+    if not is_awaited(row):
         return
     told = row
     if row.share is not Share.SOLE:
         told = combined(tick.store.turns_of(row.source, row.event_id))
     if told.state is TurnState.DONE:
         process(tick, told)
+
+
+def is_awaited(row: Received) -> bool:
+    """Whether somebody waits for the end of a turn."""
+    return row.share is not Share.LATE and row.kind in _PROCESSED
 
 
 def combined(rows: Sequence[Received]) -> Received:
@@ -72,7 +77,7 @@ def combined(rows: Sequence[Received]) -> Received:
 
 def refuse(tick: Tick, source: NodeId, event: EventId, error: str) -> None:
     """Emit a refusal: this attempt will never be engaged here."""
-    _emit(tick, source, Ack(ref=event, status=AckStatus.PROCESSED, outcome=Outcome.REFUSED, error=error))
+    tell(tick, source, Ack(ref=event, status=AckStatus.PROCESSED, outcome=Outcome.REFUSED, error=error))
 
 
 def repeat(tick: Tick, row: Received) -> None:
@@ -85,11 +90,16 @@ def repeat(tick: Tick, row: Received) -> None:
         return
     tick.repeated.add((row.source, row.event_id))
     latest: dict[EventId, Event] = {}
+    promise: EventId | None = None
     for entry in tick.store.events_about(row.event_id):
         event = decode_event(entry.body)
         told = event.kind == Kind.ACK and names(decode_header(entry.header), row.source)
-        if told and _holds(row, decode_payload(event, Ack)):
-            latest[event.event_id] = event
+        if not told or not _holds(row, ack := decode_payload(event, Ack)):
+            continue
+        if ack.promises and event.event_id not in latest:
+            latest.pop(promise or event.event_id, None)  # what an agent expected before it expects no more
+            promise = event.event_id
+        latest[event.event_id] = event
     if not latest and (row.source, row.event_id) not in tick.said:
         _say_anew(tick, row)
     for event in latest.values():
@@ -120,7 +130,8 @@ def _holds(row: Received, ack: Ack) -> bool:
     return row.state is TurnState.DONE and (ack.outcome, ack.error) == (row.outcome, row.error)
 
 
-def _emit(tick: Tick, to: NodeId, ack: Ack) -> None:
+def tell(tick: Tick, to: NodeId, ack: Ack) -> None:
+    """Emit an ACK to the node that sent the event."""
     event = Event(
         event_id=tick.entropy.event_id(tick.now.wall_ms),
         kind=Kind.ACK,

@@ -4,6 +4,7 @@ from gateway.courier.errors import UnknownLease
 from gateway.engine import sender
 from gateway.engine.effects import Extended, Sent, Settled
 from gateway.engine.inputs import Extend, Nack, Reply, Settle
+from gateway.engine.promises import check_promise, say_promise
 from gateway.engine.tick import Tick
 from gateway.engine.turns import Turns
 from gateway.routing import inbox_stream
@@ -52,9 +53,14 @@ def nack(tick: Tick, turns: Turns, request: Nack) -> Settled:
 
 
 def extend(tick: Tick, turns: Turns, request: Extend) -> Extended:
-    """Prolong a turn. Raises NotFound, AmbiguousEvent, UnknownLease."""
+    """Prolong a turn, and tell its sender what the agent expects, if it says so.
+
+    Raises NotFound, AmbiguousEvent, UnknownLease, InvalidEvent; then nothing was changed.
+    """
+    check_promise(request)
     row = _own(tick, request)
     lease_ms = turns.prolong(tick, row, request.lease_id, request.lease_ms)
+    say_promise(tick, row, request)
     return Extended(request.req, row.event_id, lease_ms)
 
 

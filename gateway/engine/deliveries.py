@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from gateway.engine.acks import cut
 from gateway.engine.attempts import NOT_OWNER, scheduled, shown
 from gateway.engine.letters import ANSWERED_AFTER_DEAD, NEVER_ACCEPTED, NOT_PROCESSED, about, bury
+from gateway.engine.promises import with_promise
 from gateway.engine.tick import Tick
 from gateway.engine.unremembered import obligation
 from outbox.delivery import INBOX_FULL, Input, is_final, is_for_several, settled, step, was_asked_alone
@@ -29,7 +30,7 @@ _PASSING = {NOT_OWNER: Input.REFUSED_NOT_OWNER, INBOX_FULL: Input.REFUSED_FULL}
 def on_ack(tick: Tick, source: NodeId, ack: Ack, at: tuple[Epoch, Seq]) -> None:
     """An ACK arrived, and stands at ``at`` in its outbox. It counts only from a node that was asked.
 
-    Raises InvalidEvent, before anything changed, when ``engagedAt`` is no time.
+    Raises InvalidEvent, before anything changed, when ``engagedAt`` or ``etaAt`` is no time.
     """
     row = obligation(tick, ack.ref, source)
     if row is None:
@@ -41,8 +42,10 @@ def on_ack(tick: Tick, source: NodeId, ack: Ack, at: tuple[Epoch, Seq]) -> None:
         return
     row = shown(tick, row)
     if ack.status is AckStatus.ACCEPTED:
-        accepted_at_ms = row.accepted_at_ms or tick.now.wall_ms
-        accepted = replace(row, accepted_at_ms=accepted_at_ms, accepted_epoch=at[0], accepted_seq=at[1])
+        row = with_promise(row, ack)
+        if not (ack.promises and row.state is DeliveryState.ACCEPTED and row.accepted_epoch is not None):
+            row = replace(row, accepted_epoch=at[0], accepted_seq=at[1])  # a promise is no new acceptance
+        accepted = replace(row, accepted_at_ms=row.accepted_at_ms or tick.now.wall_ms)
         advance(tick, accepted, Input.ACK_ACCEPTED)
     elif row.processed_at_ms is None or row.state in _ASKED:
         _on_processed(tick, row, ack)

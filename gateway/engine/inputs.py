@@ -100,6 +100,9 @@ class Extend(msgspec.Struct, frozen=True, tag=True, tag_field="t", kw_only=True)
     event_id: EventId
     lease_id: str
     lease_ms: int
+    eta_at: str | None = None
+    """When it expects to be done: RFC 3339. With ``plan_summary`` it goes to the sender."""
+    plan_summary: str | None = None
 
 
 class Subscribe(msgspec.Struct, frozen=True, tag=True, tag_field="t", kw_only=True):

@@ -48,6 +48,8 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
     """Of an ACK; so are the two below."""
     outcome: Outcome | None = None
     deliveries: int = 0
+    promises: bool = False
+    """An agent says by it when it expects to be done, or with what."""
 
     @property
     def accepts(self) -> bool:
@@ -160,4 +162,5 @@ def said(entry: Entry, at: Head) -> Said:
         status=ack.status if ack else None,
         outcome=ack.outcome if ack else None,
         deliveries=ack.deliveries if ack else 0,
+        promises=ack.promises if ack else False,
     )

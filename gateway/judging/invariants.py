@@ -98,10 +98,10 @@ def check_accepted(facts: NodeFacts, forgetful: Set[NodeId] = frozenset()) -> It
 
 
 def check_said_once(facts: NodeFacts) -> Iterator[Fault]:
-    """I3: whatever is asked again, ``accepted`` of an event is one ACK, and so is its end."""
+    """I3: whatever is asked again, ``accepted`` of an event is one ACK beside promises, and so is its end."""
     said: dict[tuple[tuple[NodeId, ...], EventId, bool], set[EventId]] = {}
     for entry in facts.outbox:
-        if entry.corr_id is not None and (entry.accepts or entry.ends):
+        if entry.corr_id is not None and ((entry.accepts and not entry.promises) or entry.ends):
             said.setdefault((entry.to, entry.corr_id, entry.ends), set()).add(entry.event_id)
     for (_, event, ends), acks in said.items():
         if len(acks) > 1:

@@ -159,9 +159,8 @@ def _answer(event: Event) -> _Said:
 
 
 class _Promise(msgspec.Struct, frozen=True, rename="camel"):
-    """The part of an ACK that says when the work will be done."""
+    """When the work will be done, as others than this program say it too."""
 
-    eta_at: str | None = None
     eta_seconds: int | None = None
 
 
@@ -173,14 +172,15 @@ def _of_ack(event: Event, ack: Ack) -> _Said:
         error=_cut(ack.error),
         engaged_at=_micros(ack.engaged_at),
         deliveries=_count(ack.deliveries),
-        eta_at=_promised(event, decode_payload(event, _Promise)),
+        eta_at=_promised(event, ack),
         flags=() if 0 <= ack.deliveries <= COUNT_MAX else (Flag.OUT_OF_RANGE,),
     )
 
 
-def _promised(event: Event, promise: _Promise) -> Micros | None:
-    if promise.eta_at is not None:
-        return _micros(promise.eta_at)
+def _promised(event: Event, ack: Ack) -> Micros | None:
+    if ack.eta_at is not None:
+        return _micros(ack.eta_at)
+    promise = decode_payload(event, _Promise)
     if promise.eta_seconds is None:
         return None
     return Micros((parse_rfc3339(event.created_at) + _count(promise.eta_seconds) * 1000) * 1000)

@@ -20,7 +20,7 @@ from gateway.errors import Busy, Denied
 from gateway.harness.sim.dice import Dice
 from gateway.harness.sim.gateway import SimGateway
 from gateway.harness.sim.habits import Habit, Habits
-from gateway.harness.sim.labels import labels_of
+from gateway.harness.sim.labels import labels_of, promise_of
 from gateway.harness.sim.notices import Notice, tell
 from gateway.harness.sim.seeing import Seeing
 from outbox.blobref import BlobId, BlobRef
@@ -28,6 +28,7 @@ from outbox.envelope import decode_event
 from outbox.errors import StorageFull
 from outbox.ids import AgentId, EventId
 from outbox.kinds import Kind, Outcome
+from outbox.timestamps import rfc3339
 
 _RETRY_S = 2.0
 _PIECE_BYTES = 30_000
@@ -189,7 +190,7 @@ class SimAgent:
                 delay_ms = self._dice.among((0, 500, 5000))
                 await self._ask(gateway, Nack(**self._about(gateway, turn), delay_ms=delay_ms))
             case Habit.EXTEND:
-                await self._ask(gateway, Extend(**self._about(gateway, turn), lease_ms=60_000))
+                await self._ask(gateway, self._extend(gateway, turn))
                 await asyncio.sleep(_SLOW_S)
                 await self._end(gateway, turn, Outcome.OK)
             case Habit.SLOW:
@@ -215,6 +216,11 @@ class SimAgent:
             "event_id": turn.event_id,
             "lease_id": turn.lease_id,
         }
+
+    def _extend(self, gateway: SimGateway, turn: Handed) -> Extend:
+        eta_ms, plan = promise_of(turn.event_id)
+        eta_at = None if eta_ms is None else rfc3339(eta_ms)
+        return Extend(**self._about(gateway, turn), lease_ms=60_000, eta_at=eta_at, plan_summary=plan)
 
     async def _end(self, gateway: SimGateway, turn: Handed, outcome: Outcome) -> None:
         await self._ask(gateway, Settle(**self._about(gateway, turn), outcome=outcome))

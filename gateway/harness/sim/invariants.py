@@ -15,6 +15,7 @@ from gateway.harness.sim.liar import STOLEN, STRANGER, Liar
 from gateway.harness.sim.mesh import SimMesh
 from gateway.harness.sim.outbox import OutboxRead, Place, read_outbox
 from gateway.harness.sim.plan import Fault
+from gateway.harness.sim.promisejudge import judge_promises
 from gateway.harness.sim.remembering import judge_memories
 from gateway.harness.sim.told import told
 from outbox.chain import Entry
@@ -80,6 +81,7 @@ def judge(mesh: SimMesh, liars: Sequence[Liar]) -> Iterator[Finding]:
         yield from forgotten(mesh, name, outboxes[name])
         yield from _lies(name, home.disk, liars)
         yield from judge_blobs(name, home)
+        yield from judge_promises(mesh, name, outboxes)
     yield from engaged_once(mesh)
     yield from judge_memories(mesh)
     yield from _reached(mesh)

@@ -1,4 +1,6 @@
-"""Labels of the events of a world: schema and trace, drawn from the key of each, so that a judge knows them.
+"""What the agents of a world say beside the content, drawn from keys and ids, so that judges know it.
+
+Labels of what is sent are schema and trace; of a turn that takes long it is when and what its agent promises.
 
 The draw takes nothing from the dice: worlds go as they went without labels.
 """
@@ -7,7 +9,15 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from outbox.envelope import Event
+from outbox.ids import EventId
 from outbox.kinds import Kind
+
+
+class Expected(NamedTuple):
+    """What an agent says of a turn that takes long."""
+
+    eta_ms: int | None
+    plan: str | None
 
 
 class Labels(NamedTuple):
@@ -22,6 +32,13 @@ def labels_of(key: str) -> Labels:
     digest = sha256(key.encode()).hexdigest()
     schema = f"sim/{key}@v1" if int(digest[0], 16) & 1 else None
     return Labels(schema, f"00-{digest[:32]}-{digest[32:48]}-01" if int(digest[0], 16) & 2 else None)
+
+
+def promise_of(event: EventId) -> Expected:
+    """Of whoever works on this event: both, one of them, or none."""
+    digest = sha256(event.encode()).digest()
+    eta_ms = 1_800_000_000_000 + int.from_bytes(digest[1:5]) if digest[0] & 1 else None
+    return Expected(eta_ms, f"plan of {event}" if digest[0] & 2 else None)
 
 
 def mislabelled(event: Event, question: Event | None) -> str | None:

@@ -26,6 +26,8 @@ class OutboxRead:
     """Events by agent and idempotency key."""
     accepted: dict[tuple[NodeId, EventId], set[EventId]] = field(default_factory=dict)
     """The ACKs that say accepted of each event of others, by its source."""
+    promised: dict[tuple[NodeId, EventId], list[Ack]] = field(default_factory=dict)
+    """What agents said of their work on each event, in order."""
     ended: dict[tuple[NodeId, EventId], set[EventId]] = field(default_factory=dict)
     """The terminal ACKs of each event that was taken."""
     refused: set[tuple[NodeId, EventId]] = field(default_factory=set)
@@ -64,7 +66,9 @@ class OutboxRead:
                 self._add_ack(NodeId(reader), event.event_id, decode_payload(event, Ack))
 
     def _add_ack(self, source: NodeId, event: EventId, ack: Ack) -> None:
-        if ack.status is AckStatus.ACCEPTED:
+        if ack.promises:
+            self.promised.setdefault((source, ack.ref), []).append(ack)
+        elif ack.status is AckStatus.ACCEPTED:
             self.accepted.setdefault((source, ack.ref), set()).add(event)
         elif ack.outcome is Outcome.REFUSED:
             self.refused.add((source, ack.ref))

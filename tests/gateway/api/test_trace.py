@@ -144,6 +144,28 @@ def test_the_receiver_knows_positions_even_when_its_clock_is_behind() -> None:
     assert (last.seq, last.outcome, last.error) == (13, Outcome.FAILED, "tired")
 
 
+def test_either_side_shows_what_the_agent_promised_last() -> None:
+    promises = [
+        Ack(ref=X, status=AckStatus.ACCEPTED),
+        Ack(ref=X, status=AckStatus.ACCEPTED, eta_at=rfc3339(T0 + 9)),
+        Ack(ref=X, status=AckStatus.ACCEPTED, eta_at=rfc3339(T0 + 8), plan_summary="write"),
+    ]
+    acks = [(10 + place, about(10 + place, Kind.ACK, ack)) for place, ack in enumerate(promises)]
+    there = trace_at(LAB, *acks, received=RECEIVED)
+    row = replace(DELIVERY, accepted_at_ms=T0, eta_at_ms=T0 + 8, plan_summary="write")
+    here = trace_at(VPS, (7, MESSAGE), delivery=row)
+    for found in (there, here):
+        (step,) = [step for step in found.steps if step.stage is Stage.ACCEPTED]
+        assert (step.eta_at_ms, step.plan_summary) == (T0 + 8, "write")
+    assert [step.seq for step in there.steps] == [7, 10]
+    plan_only = trace_at(
+        LAB,
+        (10, about(10, Kind.ACK, Ack(ref=X, status=AckStatus.ACCEPTED, plan_summary="x"))),
+        received=RECEIVED,
+    )
+    assert (plan_only.steps[1].eta_at_ms, plan_only.steps[1].plan_summary) == (None, "x")
+
+
 def test_the_first_ack_counts_when_it_was_said_again() -> None:
     acks = [about(number, Kind.ACK, Ack(ref=X, status=AckStatus.ACCEPTED)) for number in (4, 5)]
     found = trace_at(LAB, (11, acks[0]), (19, acks[1]), received=RECEIVED)

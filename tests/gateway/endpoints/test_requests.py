@@ -3,8 +3,9 @@
 import msgspec
 import pytest
 
-from gateway.endpoints.bodies import EnqueueBody, EnvelopeBody
+from gateway.endpoints.bodies import EnqueueBody, EnvelopeBody, ExtendBody
 from gateway.endpoints.errors import BadRequest
+from gateway.endpoints.frames import ExtendFrame
 from gateway.endpoints.requests import extend_of, nack_of, reply_of, send_of, settle_of
 from gateway.engine.inputs import Extend, Nack, Send, Settle
 from outbox.errors import InvalidId
@@ -46,9 +47,10 @@ def test_answers_to_turns() -> None:
         req=1, agent=JEN, event_id=EventId(X), lease_id="l", outcome=Outcome.FAILED, error="e"
     )
     assert nack_of(2, JEN, X, "l", 5) == Nack(req=2, agent=JEN, event_id=EventId(X), lease_id="l", delay_ms=5)
-    assert extend_of(3, JEN, X, "l", 9) == Extend(
-        req=3, agent=JEN, event_id=EventId(X), lease_id="l", lease_ms=9
-    )
+    given = {"lease_id": "l", "lease_ms": 9, "eta_at": "t", "plan_summary": "p"}
+    asked = Extend(req=3, agent=JEN, event_id=EventId(X), **given)
+    assert extend_of(3, JEN, X, ExtendBody(event_id=X, **given)) == asked
+    assert extend_of(3, JEN, X, ExtendFrame(extend=X, **given)) == asked
     reply = reply_of(4, JEN, X, msgspec.UNSET, "yes", lease_id=None, idempotency_key="k", type_=None)
     assert (bytes(reply.payload), reply.idempotency_key) == (b'{"text":"yes"}', "k")
 

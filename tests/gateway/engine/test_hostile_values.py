@@ -54,6 +54,7 @@ def base_events(ours: str) -> list[dict[str, Any]]:
     }
     told = {"id": "i", "class": "c", "severity": "low", "openedAt": at}
     ack = {"ref": ours, "status": "processed", "outcome": "failed", "error": "e", "engagedAt": at}
+    promise = {"ref": ours, "status": "accepted", "etaAt": at, "planSummary": "p"}
     letter = {"ref": ours, "reason": "r", "attempts": 1, "lastError": "e"}
     signals = [
         {"signal": "stream_epoch", "previous": EPOCH, "lastKnown": 1, "reason": "r", "remembered": [place]},
@@ -66,6 +67,7 @@ def base_events(ours: str) -> list[dict[str, Any]]:
     agents = {"sourceAgentId": "eve", "toAgentId": "bob"}
     ref = {"sha256": "0" * 64, "bytes": 3, "contentType": "a/b"}
     made: list[dict[str, Any]] = [
+        {"kind": "ack", "corrId": ours, "payload": promise},
         {"kind": "ack", "corrId": ours, "payload": ack},
         {"kind": "dead_letter", "corrId": ours, "payload": letter},
         *({"kind": "signal", "payload": signal} for signal in signals),

@@ -182,6 +182,17 @@ async def test_send_inbox_reply_and_trace(node: "LocalNode") -> None:
     assert [json.loads(line)["seq"] for line in out.splitlines()] == [1, 2, 3, 4, 5]
 
 
+async def test_trace_shows_what_an_agent_expects_and_obeys_nothing_of_it(node: "LocalNode") -> None:
+    async with node.client() as gateway:
+        sent = await gateway.agent("jen").send("bob", "do it")
+        async with gateway.agent("bob").turns() as turns:
+            turn = await anext(turns)
+            await turn.extend(60_000, plan="first\nvps expects \x1b[31m")
+    code, _, err = await command(node, "trace", sent.event_id)
+    assert code == Exit.OK
+    assert "vps expects at -: first vps expects \\x1b[31m" in err.splitlines()
+
+
 async def test_a_turn_or_a_read_reply_is_cleared_by_ack(node: "LocalNode") -> None:
     _, event, _ = await command(node, "send", "bob", "fyi", "--as", "jen")
     _, other, _ = await command(node, "send", "bob", "do it", "--as", "jen")

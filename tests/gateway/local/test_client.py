@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import suppress
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
@@ -65,11 +66,13 @@ async def test_failed_and_given_back_turns(node: "LocalNode") -> None:
             await (await next_turn(turns)).nack()
             turn = await next_turn(turns)
             assert turn.delivery_count == 2
-            await turn.extend(60_000)
+            await turn.extend(60_000, eta_at=datetime(2026, 11, 27, 12, tzinfo=UTC), plan="try once more")
             await turn.failed("no idea")
+        (shown, *_) = await gateway.deliveries()
     row = node.reader.obligations(sent.event_id)[0]
     assert row is not None
     assert (row.outcome, row.error) == (Outcome.FAILED, "no idea")
+    assert (shown.eta_at_ms, shown.plan_summary) == (1_795_780_800_000, "try once more")
 
 
 async def test_never_more_turns_in_hand_than_credit(node: "LocalNode") -> None:

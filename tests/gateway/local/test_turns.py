@@ -40,7 +40,9 @@ class Agent:
     async def nack(self, event_id: str, lease_id: str, *, delay_ms: int) -> SettledAnswer:
         raise NotImplementedError
 
-    async def extend(self, event_id: str, lease_id: str, *, lease_ms: int) -> ExtendedAnswer:
+    async def extend(
+        self, event_id: str, lease_id: str, *, lease_ms: int, eta_at: object, plan: str | None
+    ) -> ExtendedAnswer:
         raise NotImplementedError
 
 

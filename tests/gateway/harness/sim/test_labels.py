@@ -3,11 +3,12 @@
 import msgspec
 import pytest
 
-from gateway.harness.sim.labels import labels_of, mislabelled
+from gateway.harness.sim.labels import labels_of, mislabelled, promise_of
 from outbox.envelope import Event, Trace
 from outbox.ids import AgentId, EventId, NodeId
 from outbox.kinds import Kind
 from outbox.schemaname import check_schema_name
+from outbox.timestamps import LATEST_MS
 from outbox.traceparent import traceparent
 
 KEYS = [f"m{number}" for number in range(50)]
@@ -44,6 +45,12 @@ def test_what_was_sent_is_right_and_anything_else_is_not(key: str) -> None:
     assert mislabelled(sent(key), None) is None
     assert mislabelled(sent(key, schema="other"), None) is not None
     assert mislabelled(sent(key, trace=Trace(traceparent="other")), None) is not None
+
+
+def test_each_mix_of_promises_is_drawn() -> None:
+    drawn = [promise_of(EventId(key)) for key in KEYS]
+    assert len({(one.eta_ms is None, one.plan is None) for one in drawn}) == 4
+    assert all(0 < one.eta_ms < LATEST_MS for one in drawn if one.eta_ms is not None)
 
 
 def test_what_has_no_key_is_not_judged() -> None:
