@@ -2,9 +2,8 @@
 
 import json
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
-
-import httpx
 
 from tests.mesh.conftest import MakeNode
 from tests.mesh.processes import until
@@ -23,14 +22,15 @@ async def test_a_full_disk_of_the_log_stops_nothing_and_the_log_comes_back(
     ballast = disk / "ballast"
     with ballast.open("wb", buffering=0) as file:
         assert file.write(FULL) < len(FULL), "the disk is full"
-    async with vps.client() as gateway, httpx.AsyncClient(base_url=vps.url) as stranger:
+    numbers = count()
+    async with vps.client() as gateway:
         await gateway.add_agent("ada")
         ada = gateway.agent("ada")
 
         async def talk() -> None:
-            """A message goes through, and a stranger who is refused makes a line in the log."""
+            """A message goes through, and an incident makes a line in the log."""
             await ada.send("ada", "hello")
-            assert (await stranger.post("/ansible/auth/exchange", json={})).is_error
+            await ada.tell_incident(f"fork:{next(numbers)}", "fork", "critical")
 
         async def held() -> bool:
             await talk()
