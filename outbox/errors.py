@@ -13,6 +13,7 @@
     │   ├── HopLimit               hop_limit
     │   ├── LoopLimit              loop_limit
     │   ├── NameTaken              name_taken
+    │   │   └── StillLeaving       name_taken      retryable
     │   ├── NotFound               not_found
     │   └── CursorError
     │       ├── ForeignEpoch       foreign_epoch
@@ -138,6 +139,17 @@ class NameTaken(CallerError):
     """Another node, or this one, has an agent of that name."""
 
     code = "name_taken"
+
+
+class StillLeaving(NameTaken):
+    """An agent of that name was removed a moment ago, and not all of its turns have ended."""
+
+    retryable = True
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"{name} was removed, and its unfinished turns are still failing", hint="try again in a moment"
+        )
 
 
 class NotFound(CallerError):

@@ -19,6 +19,7 @@ from outbox.sql.blobs import BlobWrites
 from outbox.sql.copies import CopyWrites
 from outbox.sql.cursors import CursorWrites
 from outbox.sql.deliveries import DeliveryWrites
+from outbox.sql.errands import ErrandWrites
 from outbox.sql.incidents import IncidentWrites
 from outbox.sql.ledger import LedgerWrites
 from outbox.sql.retention import RetentionWrites
@@ -34,6 +35,7 @@ class Journal(
     IncidentWrites,
     AgentWrites,
     BlobWrites,
+    ErrandWrites,
 ):
     """The one writer of a node's database. Method contracts are those of ``outbox.store.Store``.
 

@@ -15,6 +15,7 @@ from outbox.sql.blobs import BlobReads
 from outbox.sql.copies import CopyReads
 from outbox.sql.cursors import CursorReads
 from outbox.sql.deliveries import DeliveryReads
+from outbox.sql.errands import ErrandReads
 from outbox.sql.incidents import IncidentReads
 from outbox.sql.ledger import LedgerReads
 from outbox.sql.retention import RetentionReads
@@ -22,7 +23,15 @@ from outbox.sql.rows import Rows
 
 
 class JournalReader(
-    RetentionReads, DeliveryReads, CursorReads, CopyReads, LedgerReads, IncidentReads, AgentReads, BlobReads
+    RetentionReads,
+    DeliveryReads,
+    CursorReads,
+    CopyReads,
+    LedgerReads,
+    IncidentReads,
+    AgentReads,
+    BlobReads,
+    ErrandReads,
 ):
     """Read-only view of one journal; the methods are those of ``outbox.store.Store``.
 

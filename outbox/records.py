@@ -36,14 +36,14 @@ class Doubt(msgspec.Struct, frozen=True):
     epoch: Epoch
 
 
-class Lapse(msgspec.Struct, frozen=True):
-    """Another node had forgotten part of its outbox: what it accepted there is still to be sent again."""
+class Errand(msgspec.Struct, frozen=True):
+    """Something that is too much for one tick: kept until all of it is done."""
 
-    node: NodeId
-    epoch: Epoch
-    """The one that began."""
-    remembered: str
-    """How far it remembers those before, oldest first: ``epoch/seq``, with commas."""
+    kind: str
+    subject: str
+    """An agent, a node, an epoch. There is one errand a kind and subject; a later one takes its place."""
+    detail: str = ""
+    """What is to be done, as its kind writes it."""
 
 
 class DeliveryState(StrEnum):

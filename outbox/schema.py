@@ -25,6 +25,7 @@ from outbox.migrations import (
     v11_lapses,
     v12_fewer_pages,
     v13_promises,
+    v14_errands,
 )
 
 COMPONENT = "journal"
@@ -66,4 +67,5 @@ MIGRATIONS = (
     v11_lapses.STEP,
     v12_fewer_pages.STEP,
     v13_promises.STEP,
+    v14_errands.STEP,
 )

@@ -20,8 +20,8 @@ from outbox.records import (
     Delivery,
     Doubt,
     EpochRow,
+    Errand,
     Incident,
-    Lapse,
     LedgerFloor,
     LocalAgent,
     Quarantined,
@@ -207,7 +207,7 @@ BLOBS = Table("blobs", Blob, ("sha256",))
 COPIES = Table("copies", Copy, ("source", "epoch"))
 EPOCHS = Table("epochs", EpochRow, ("ordinal",))
 DOUBTS = Table("doubts", Doubt, ("source",))
-LAPSES = Table("lapses", Lapse, ("node", "epoch"))
+ERRANDS = Table("errands", Errand, ("kind", "subject"))
 REMEMBERED = Table("remembered", Remembered, ("agent", "key"))
 QUARANTINED = Table("quarantined", Quarantined, ("source", "epoch", "seq"))
 INCIDENTS = Table("incidents", Incident, ("kind", "subject"))

@@ -58,6 +58,10 @@ class Courier:
             return []
         return known.leases.items()
 
+    def items(self) -> list[str]:
+        """Everything that is here, in flight or not."""
+        return [item_id for stream in self._streams.values() for item_id in stream.items()]
+
     def offer(self, stream: str, item: Item, now_ms: int) -> None:
         """Queue an item; an unknown stream is made. Raises StreamFull; Conflict while its id is here."""
         self._made(stream).check_room(item.priority)

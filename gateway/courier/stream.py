@@ -10,7 +10,7 @@ An item of a stream is in exactly one place::
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
@@ -57,6 +57,10 @@ class Stream:
         """An item as it stands: its hand-overs counted."""
         held = self._held.get(item_id)
         return held[1] if held else None
+
+    def items(self) -> Iterable[str]:
+        """The ids of all that is held, oldest first."""
+        return self._held.keys()
 
     def update(self, item: Item) -> None:
         """Note a change of a held item; its age stays."""

@@ -1,20 +1,20 @@
 """A node has forgotten part of its outbox: what it had accepted there counts no more, and is sent again.
 
-Its word may reach a sender that waits for a hundred thousand ends. So a tick looks at a bounded part of them,
-and the store keeps what is left to do: a gateway that dies in between goes on from the first one.
+Its word may reach a sender that waits for a hundred thousand ends, so it is an errand.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import pairwise
 
+import msgspec
 from msgspec.structs import replace
 
-from gateway.engine.deliveries import advance
-from gateway.engine.limits import TAKEN_BACK_MAX
+from gateway.engine.deliveries import OLDEST, Along, advance, place_of
+from gateway.engine.errands import Task
 from gateway.engine.tick import Tick
 from outbox.delivery import Input
 from outbox.ids import Epoch, NodeId, Seq, epoch_ordinal
-from outbox.records import Delivery, DeliveryState, Lapse
+from outbox.records import Delivery, DeliveryState, Errand
 
 Place = tuple[Epoch, Seq]
 """How far a node remembers an epoch of its own."""
@@ -24,40 +24,36 @@ def begin(tick: Tick, node: NodeId, remembered: Iterable[Place], began: Epoch) -
     """A node goes on in a new epoch and knows each one before it only so far, the oldest first. A copy of it
     may have begun epochs that it does not know.
     """
-    lapse = Lapse(node, began, ",".join(f"{epoch}/{seq}" for epoch, seq in remembered))
-    tick.store.put_lapse(lapse)
-    tick.lapses.begin(lapse)
+    said = ",".join(f"{epoch}/{seq}" for epoch, seq in remembered)
+    tick.errands.begin(tick, TakingBack(Errand(Task.LAPSE, f"{node}/{began}", said)))
 
 
-def take_back_some(tick: Tick) -> None:
-    """Take back as many acceptances as one tick may; what is left follows in the next."""
-    left = TAKEN_BACK_MAX
-    while left > 0 and (found := tick.lapses.next()) is not None:
-        lapse, after = found
-        rows = tick.store.deliveries_in(DeliveryState.ACCEPTED, after, left)
-        _take_back(tick, lapse, rows)
-        if len(rows) == left:
-            tick.lapses.went_on(lapse, rows[-1])
-        else:
-            tick.lapses.end(lapse)
-            tick.store.drop_lapse(lapse)
-        left -= len(rows)
+class TakingBack:
+    """Look at all that has been accepted for what a node has forgotten of it."""
 
+    def __init__(self, row: Errand) -> None:
+        self.row = row
+        node, _, began = row.subject.partition("/")
+        self._remembered, _, after = row.detail.partition(" ")
+        said = [place.partition("/") for place in self._remembered.split(",") if place]
+        known = [(Epoch(epoch), Seq(int(seq))) for epoch, _, seq in said]
+        self._node = NodeId(node)
+        self._spans = list(pairwise((*known, (Epoch(began), Seq(0)))))
+        """What was forgotten: behind each of these places, and before the epoch of the next one."""
+        self._after = msgspec.json.decode(after, type=Along) if after else OLDEST
 
-def _take_back(tick: Tick, lapse: Lapse, rows: list[Delivery]) -> None:
-    spans = list(_spans(lapse))
-    for row in rows:
-        if row.node == lapse.node and any(_is_lost(row, place, later) for place, later in spans):
-            unsaid = replace(row, accepted_epoch=None, accepted_seq=None)
-            advance(tick, unsaid, Input.ACCEPTANCE_LOST)
-
-
-def _spans(lapse: Lapse) -> Iterator[tuple[Place, Epoch]]:
-    """What was forgotten: behind each of these places, and before that epoch."""
-    said = [place.partition("/") for place in lapse.remembered.split(",") if place]
-    known = [(Epoch(epoch), Seq(int(seq))) for epoch, _, seq in said]
-    for place, later in pairwise((*known, (lapse.epoch, Seq(0)))):
-        yield place, later[0]
+    def some(self, tick: Tick, most: int) -> int:
+        """See ``errands.Work``."""
+        rows = tick.store.deliveries_in(DeliveryState.ACCEPTED, self._after, most)
+        for row in rows:
+            if row.node == self._node and any(_is_lost(row, place, to[0]) for place, to in self._spans):
+                unsaid = replace(row, accepted_epoch=None, accepted_seq=None)
+                advance(tick, unsaid, Input.ACCEPTANCE_LOST)
+        if rows:
+            self._after = place_of(rows[-1])
+            place = msgspec.json.encode(self._after).decode()
+            self.row = replace(self.row, detail=f"{self._remembered} {place}")
+        return len(rows)
 
 
 def _is_lost(row: Delivery, place: Place, later: Epoch) -> bool:

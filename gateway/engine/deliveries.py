@@ -14,17 +14,28 @@ from gateway.engine.tick import Tick
 from gateway.engine.unremembered import obligation
 from outbox.delivery import INBOX_FULL, Input, is_final, is_for_several, settled, step, was_asked_alone
 from outbox.envelope import Ack, Event
-from outbox.ids import Epoch, NodeId, Seq
+from outbox.ids import Epoch, EventId, NodeId, Seq
 from outbox.kinds import AckStatus, Kind, Outcome
 from outbox.records import Delivery, DeliveryState
 from outbox.timestamps import parse_rfc3339
 
 TURN_FAILED = "turn_failed"
 DUPLICATE = "duplicate_engagement"
+Along = tuple[int, EventId, NodeId | None]
+"""Where a delivery stands among those of its state: when it was created, its event and its node."""
+
+OLDEST: Along = (-1, EventId(f"evt_{'0' * 32}"), None)
+"""A place before all deliveries of a state."""
+
 _ASKED = frozenset({DeliveryState.EMITTED, DeliveryState.RETRY_PENDING, DeliveryState.ACCEPTED})
 """Who had ended it while it was superseded, and is asked again, answers with the same ACK."""
 _PASSING = {NOT_OWNER: Input.REFUSED_NOT_OWNER, INBOX_FULL: Input.REFUSED_FULL}
 """Refusals after which another attempt may be taken."""
+
+
+def place_of(row: Delivery) -> Along:
+    """Where a delivery stands among those of its state."""
+    return row.created_at_ms, row.event_id, row.node
 
 
 def on_ack(tick: Tick, source: NodeId, ack: Ack, at: tuple[Epoch, Seq]) -> None:

@@ -9,13 +9,12 @@ from collections.abc import Iterable
 from gateway.courier.courier import Courier
 from gateway.courier.limits import CourierLimits
 from gateway.engine import (
-    acceptances,
     answers,
     attempts,
     blobs,
     epochs,
     forks,
-    inquiries,
+    leaving,
     recall,
     receiver,
     redrive,
@@ -32,6 +31,7 @@ from gateway.engine.deadletters import Dismiss, Redrive
 from gateway.engine.desk import Desk
 from gateway.engine.doubts import EndDoubts
 from gateway.engine.effects import Answer, CaughtUp, Effect, Refused, agent_changed
+from gateway.engine.errands import Errands
 from gateway.engine.inputs import (
     AddAgent,
     ClockMeasured,
@@ -58,7 +58,6 @@ from gateway.engine.inputs import (
     Unsubscribe,
     ViewChanged,
 )
-from gateway.engine.lapses import Lapses
 from gateway.engine.mirrors import Mirrors
 from gateway.engine.own_stream import OwnStream
 from gateway.engine.pace import Pace
@@ -72,7 +71,7 @@ from gateway.engine.stalls import StreamFlows, StreamStalled
 from gateway.engine.steadyclock import SteadyClock, newest_ms
 from gateway.engine.tick import Entropy, Tick
 from gateway.engine.turns import Turns
-from gateway.engine.unasked import Unasked
+from gateway.engine.unfinished import resumed
 from outbox.chain import Sign
 from outbox.errors import CallerError
 from outbox.store import Store
@@ -116,8 +115,7 @@ class Engine:
         self._absences = Absences(self._identity.node)
         self._absences.see(view, now.mono_ms)
         self._questions = Questions(store.doubts(), store.head().seq, now.mono_ms)
-        self._unasked = Unasked()
-        self._lapses = Lapses(store.lapses())
+        self._errands = Errands(resumed(row, self._turns) for row in store.errands())
         self._retainer = Retainer(now.mono_ms)
         self._own = own
         self._told_shown = False
@@ -143,10 +141,10 @@ class Engine:
             self._circles,
             self._absences,
             self._questions,
-            self._unasked,
-            self._lapses,
+            self._errands,
         )
         self._begin_epoch(tick)
+        self._errands.some(tick)
         self._judge_held(tick)
         for item in inputs:
             self._input(tick, item)
@@ -154,8 +152,7 @@ class Engine:
         rerouting.reroute(tick)
         timers.run_timers(tick)
         recall.ask_again(tick)
-        acceptances.take_back_some(tick)
-        inquiries.ask_some(tick)
+        self._errands.some(tick)
         self._settle_loopback(tick)
         self._turns.deal(tick)
         self._settle_loopback(tick)
@@ -172,7 +169,7 @@ class Engine:
             self._absences.next_ms(),
             self._questions.next_ms(now.mono_ms),
         ]
-        if self._unasked or self._lapses or (self._view_is_new and self._turns.holding):
+        if self._errands or (self._view_is_new and self._turns.holding):
             wakes.append(now.mono_ms)
         if not self._told_shown or self._own.is_due(self._identity.epoch):
             wakes.append(epochs.wake_ms(self._store, self._view, self._own, now))
@@ -281,6 +278,8 @@ class Engine:
         return pruned
 
     def _turn(self, tick: Tick, item: Settle | Nack | Extend | Subscribe | Grant) -> Answer | None:
+        if not isinstance(item, Grant):
+            self._residents.get(item.agent)
         match item:
             case Settle():
                 return answers.settle(tick, self._turns, item)
@@ -289,7 +288,6 @@ class Engine:
             case Extend():
                 return answers.extend(tick, self._turns, item)
             case Subscribe():
-                self._residents.get(item.agent)
                 self._turns.subscribe(tick, item)
             case _:
                 self._turns.grant(item.subscriber, item.credit)
@@ -314,7 +312,7 @@ class Engine:
                 row = self._residents.change(tick, item)
             case _:
                 row = self._residents.remove(tick, item.name)
-                self._turns.close_inbox(tick, row.name)
+                leaving.begin(tick, self._turns, row.name)
         return agent_changed(item.req, row, active=not isinstance(item, RemoveAgent))
 
     def _see(self, tick: Tick, view: View) -> None:

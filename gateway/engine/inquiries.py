@@ -4,18 +4,19 @@ It repeats its ACKs. When it has no such event, its acceptance stood in a histor
 was put back, or a copy of it took the event. Then it says so, and the event is sent again.
 """
 
+import msgspec
 from msgspec.structs import replace
 
 from gateway.engine import acks
-from gateway.engine.deliveries import advance
+from gateway.engine.deliveries import OLDEST, Along, advance, place_of
+from gateway.engine.errands import Task
 from gateway.engine.letters import notice
-from gateway.engine.limits import ASKED_MAX
 from gateway.engine.tick import Tick
 from outbox.delivery import Input, settled
 from outbox.envelope import Signal, encode_payload
 from outbox.ids import EventId, NodeId
 from outbox.kinds import RULES, Kind
-from outbox.records import Delivery, DeliveryState
+from outbox.records import Delivery, DeliveryState, Errand
 
 STATUS_REQUEST = "status_request"
 STATUS_UNKNOWN = "status_unknown"
@@ -32,19 +33,39 @@ def ask_open(tick: Tick, node: NodeId) -> None:
     So may the acceptance and the end of what went to another node since then: both may have done it. What
     it has not accepted otherwise is found lost as ever.
     """
-    tick.unasked.begin(node)
+    tick.errands.begin(tick, Asking(Errand(Task.ASKING, node)))
 
 
-def ask_some(tick: Tick) -> None:
-    """Ask as much as one tick may look at; what is left follows in the next."""
-    left = ASKED_MAX
-    while left > 0 and (place := tick.unasked.next()) is not None:
-        rows = tick.store.deliveries_in(place.state, place.after, left)
+class _Place(msgspec.Struct, frozen=True):
+    """Where to go on among the deliveries of a state."""
+
+    state: DeliveryState = DeliveryState.ACCEPTED
+    after: Along = OLDEST
+
+
+class Asking:
+    """Ask a node about all that it has accepted, and then about what went to another one since."""
+
+    def __init__(self, row: Errand) -> None:
+        self.row = row
+        self._place = msgspec.json.decode(row.detail, type=_Place) if row.detail else _Place()
+
+    def some(self, tick: Tick, most: int) -> int:
+        """See ``errands.Work``."""
+        rows = tick.store.deliveries_in(self._place.state, self._place.after, most)
         for row in rows:
-            if row.node == place.node and _is_open(row):
-                ask(tick, row, place.node)
-        tick.unasked.went_on(place, rows[-1] if len(rows) == left else None)
-        left -= len(rows)
+            if row.node == self.row.subject and _is_open(row):
+                ask(tick, row, row.node)
+        if len(rows) == most:
+            self._go_on(replace(self._place, after=place_of(rows[-1])))
+        elif self._place.state is DeliveryState.ACCEPTED:
+            self._go_on(_Place(DeliveryState.SUPERSEDED))
+            return len(rows) + self.some(tick, most - len(rows))
+        return len(rows)
+
+    def _go_on(self, place: _Place) -> None:
+        self._place = place
+        self.row = replace(self.row, detail=msgspec.json.encode(place).decode())
 
 
 def _is_open(row: Delivery) -> bool:

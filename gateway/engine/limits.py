@@ -74,11 +74,12 @@ RECALL_AGAIN_MS_MAX = 3_600_000
 """Between two questions to a node that has read the one before and did not answer: twice as long each time,
 so that one that never will, a liar or an old program, is asked a few dozen times in a day."""
 
-ASKED_MAX = 250
-"""Deliveries that one tick looks at to ask about them: two milliseconds to read, and two to say."""
+ERRAND_ROWS_MAX = 250
+"""Rows that one tick looks at for what is too much for one: two milliseconds to read and two to write them,
+ten where each is answered for with an event."""
 
-TAKEN_BACK_MAX = 250
-"""Deliveries that one tick looks at for acceptances that their node has forgotten: each is written again."""
+LOOKED_PAST = 4
+"""Rows of a table for each of these that are only passed: the database does that alone."""
 
 REPEATED_MAX = 100_000
 """Events that nobody has seen and that are appended again in a new epoch: what a node writes in hours without

@@ -5,7 +5,7 @@ from typing import Literal
 import msgspec
 
 from gateway.engine.circles import UNSAID
-from gateway.engine.limits import BLOB_GRACE_MS
+from gateway.engine.limits import BLOB_GRACE_MS, ERRAND_ROWS_MAX
 from gateway.engine.pace import PaceLimits
 from outbox.ids import NodeId
 from outbox.limits import EXPIRES_IN_MS_DEFAULT, KEPT_BYTES, KEPT_ENTRIES, KEPT_MS, READER_LEASE_MS
@@ -57,3 +57,5 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     mirror: MirrorPolicy = MirrorPolicy()
     blob_grace_ms: int = BLOB_GRACE_MS
     """So long a blob that nobody names stays after it came, or was last asked to be kept."""
+    errand_rows: int = ERRAND_ROWS_MAX
+    """Rows that one tick looks at for what is too much for one."""

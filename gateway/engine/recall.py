@@ -6,21 +6,26 @@ it is read after it. What was ended is not done again; what was only accepted ma
 """
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
+from gateway.engine.deliveries import OLDEST
 from gateway.engine.doubts import POSSIBLE_DUPLICATE, DoubtsEnded, EndDoubts
+from gateway.engine.errands import Task
 from gateway.engine.latecomers import may_be_missed
-from gateway.engine.limits import RECALL_REFS_MAX, REPEATED_MAX
+from gateway.engine.limits import LOOKED_PAST, RECALL_REFS_MAX, REPEATED_MAX
 from gateway.engine.tick import Arrived, Tick
 from gateway.engine.timers import read_by
+from gateway.engine.turnkey import parse_turn_key
 from gateway.engine.turns import Turns
 from outbox.envelope import Ack, Event, decode_event, decode_payload, encode_payload
-from outbox.ids import Epoch, EventId, NodeId, Seq, event_id
+from outbox.ids import Epoch, EventId, NodeId, Seq, event_id, event_id_ms
 from outbox.kinds import AckStatus, Kind, Outcome
 from outbox.recall import Ended, Recall, Recalled
-from outbox.records import Delivery, DeliveryState, Received, TurnState
+from outbox.records import Delivery, DeliveryState, Errand, Received, TurnState
 
 DUPLICATE_ENGAGEMENT = "duplicate_engagement"
 _WITHOUT_TURN = (DeliveryState.EMITTED, DeliveryState.RETRY_PENDING)
@@ -122,15 +127,33 @@ def _hear_another(tick: Tick, source: NodeId, said: Recalled) -> None:
 
 
 def release(tick: Tick, turns: Turns, request: EndDoubts) -> DoubtsEnded:
-    """An operator says that nobody else will answer: what waits is engaged, and reported."""
+    """An operator says that nobody else will answer: what waits is reported, and then engaged."""
     doubted = tick.store.doubts()
-    for source in doubted:
-        for row in tick.store.open_turns():
-            if row.source == source:
-                suspect(tick, row.event_id)
-        tick.store.trust(source)
-        turns.withheld.trust(tick, source)
+    for source, since in doubted.items():
+        tick.errands.begin(tick, Releasing(turns, Errand(Task.RELEASE, source, f"{since} ")))
     return DoubtsEnded(request.req, tuple(doubted))
+
+
+class Releasing:
+    """Report what a node has sent and what is here now; when all is reported the node is believed."""
+
+    def __init__(self, turns: Turns, row: Errand) -> None:
+        self.row = row
+        self._turns = turns
+        self._since, _, reported = row.detail.partition(" ")
+        self._left = iter(sorted(key for key in turns.of(NodeId(row.subject)) if key > reported))
+
+    def some(self, tick: Tick, most: int) -> int:
+        """See ``errands.Work``."""
+        source, keys = NodeId(self.row.subject), list(islice(self._left, most))
+        for key in keys:
+            suspect(tick, parse_turn_key(key)[1])
+        if len(keys) == most:
+            self.row = replace(self.row, detail=f"{self._since} {keys[-1]}")
+        elif tick.store.doubts().get(source) == self._since:
+            tick.store.trust(source)
+            self._turns.withheld.trust(tick, source)
+        return len(keys)
 
 
 def _end(tick: Tick, turns: Turns, row: Received, ended: Ended) -> None:
@@ -176,27 +199,76 @@ def suspect(tick: Tick, event: EventId) -> None:
 # --- the node that is asked
 
 
+class Asked(msgspec.Struct, frozen=True):
+    """What a node asks, and how far it was told: what it hears twice it takes for done twice."""
+
+    since: Epoch
+    read: Seq
+    """How far it remembers to have read this epoch."""
+    asked_ms: int
+    """What was sent later is not asked for."""
+    told: tuple[EventId, NodeId | None] = (OLDEST[1], OLDEST[2])
+
+
 def answer(tick: Tick, arrived: Arrived) -> None:
-    """Tell a node which of our events it has ended, as far as we have read its answers."""
-    asked = decode_payload(arrived.event, Recall)
-    after = Seq(0)
-    if asked.read is not None and asked.read[0] == tick.identity.epoch:
-        after = asked.read[1]
-    again = [] if asked.more else tick.store.deliveries_after(arrived.source, after)
-    rows = {row.event_id: row for row in again}
-    for ref in asked.open:
-        row = tick.store.delivery(event_id(ref), arrived.source)
-        if row is not None:
-            rows[row.event_id] = row
-    told = [row for row in rows.values() if _answered(row)]
-    for part, more in _cut(told):
+    """Tell a node which of our events it has ended, as far as we have read its answers.
+
+    What it names and has read is told at once, all that it may not know of in parts, each by an event.
+    """
+    asked, source = decode_payload(arrived.event, Recall), arrived.source
+    if _is_being_told(tick, source, asked.since):
+        return
+    place = asked.read
+    read = place[1] if place is not None and place[0] == tick.identity.epoch else Seq(0)
+    rows = [tick.store.delivery(event_id(ref), source) for ref in asked.open]
+    _tell(tick, source, asked.since, [row for row in rows if row is not None and row.seq <= read], more=True)
+    if not asked.more:
+        _begin(tick, source, Asked(asked.since, read, tick.now.wall_ms))
+
+
+def _is_being_told(tick: Tick, source: NodeId, since: Epoch) -> bool:
+    row = tick.errands.get(Task.RECALL, source)
+    return row is not None and msgspec.json.decode(row.detail, type=Asked).since == since
+
+
+def _begin(tick: Tick, source: NodeId, asked: Asked) -> None:
+    row = Errand(Task.RECALL, source, msgspec.json.encode(asked).decode())
+    tick.errands.begin(tick, Answering(row))
+
+
+class Answering:
+    """Tell a node what became of all that it may not know of. The last part says that it is the last."""
+
+    def __init__(self, row: Errand) -> None:
+        self.row = row
+        self._asked = msgspec.json.decode(row.detail, type=Asked)
+
+    def some(self, tick: Tick, most: int) -> int:
+        """See ``errands.Work``. In the order of keys: a new attempt moves a row in any other."""
+        asked, source = self._asked, NodeId(self.row.subject)
+        rows, last = tick.store.deliveries_beyond(source, asked.read, asked.told, most * LOOKED_PAST)
+        asked_for = [row for row in rows if event_id_ms(row.event_id) <= asked.asked_ms]
+        more = last is not None and len(asked_for) == len(rows)
+        _tell(tick, source, asked.since, asked_for, more=more)
+        if not more or last is None:
+            return 0
+        self._asked = replace(asked, told=last)
+        self.row = replace(self.row, detail=msgspec.json.encode(self._asked).decode())
+        return most
+
+
+def _tell(tick: Tick, source: NodeId, since: Epoch, rows: list[Delivery], *, more: bool) -> None:
+    told = [row for row in rows if _answered(row)]
+    if more and not told:
+        return
+    for part, another in _cut(told):
         payload = Recalled(
-            since=asked.since,
+            since=since,
             ended=tuple(_told(row) for row in part if _is_ended(row)),
             accepted=tuple(row.event_id for row in part if not _is_ended(row)),
-            more=more or asked.more,
+            more=another or more,
         )
-        tick.emit(signal(tick, encode_payload(payload)), (arrived.source,))
+        tick.emit(signal(tick, encode_payload(payload)), (source,))
 
 
 def _answered(row: Delivery) -> bool:

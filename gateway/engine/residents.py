@@ -5,11 +5,12 @@ from difflib import get_close_matches
 
 from msgspec.structs import replace
 
+from gateway.engine.errands import Task
 from gateway.engine.inputs import AddAgent, SetAgent
 from gateway.engine.tick import Tick
 from gateway.routing import FALLBACK, stands_in
 from outbox.envelope import Event, RouteDecision
-from outbox.errors import NameTaken, NotFound
+from outbox.errors import NameTaken, NotFound, StillLeaving
 from outbox.ids import AgentId, NodeId
 from outbox.records import LocalAgent
 
@@ -39,7 +40,7 @@ class Residents:
     def add(self, tick: Tick, request: AddAgent) -> LocalAgent:
         """Let it live here, under the owner epoch after that of another owner; or answer for it here.
 
-        Raises NameTaken; NotFound when it does not name this node as its fallback.
+        Raises NameTaken, StillLeaving; NotFound when it does not name this node as its fallback.
 
         Coming back to the same node is no change of owner: each one is proved by the ones before, and that
         proof may not grow with every absence.
@@ -48,6 +49,8 @@ class Residents:
             raise NameTaken(
                 f"{request.name} lives here already", hint="its token is in the home, under agents/"
             )
+        if (Task.LEAVING, request.name) in tick.errands:
+            raise StillLeaving(request.name)
         if request.stands_in_for is not None:
             owner_epoch = _stand_in_epoch(tick, request.name, request.stands_in_for)
         else:

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 
 from gateway.engine import ledgerfloors
 from gateway.engine.effects import Pruned
+from gateway.engine.errands import Task
 from gateway.engine.inputs import Prune
 from gateway.engine.limits import RETAIN_BATCHES_MAX, RETAIN_ENTRIES_MAX
 from gateway.engine.policy import Retention
@@ -57,6 +58,8 @@ def _retain(tick: Tick, rule: Retention, readers: list[Reader]) -> bool:
     chosen = _within(_forgettable(tick, rule), bound)
     more = len(chosen) == RETAIN_BATCHES_MAX or _entries(chosen) >= RETAIN_ENTRIES_MAX
     chosen = _not_owed(tick, chosen)
+    if tick.errands.any(Task.RECALL):
+        chosen = []  # who asks what it did is told before it is forgotten
     if chosen:
         _say(tick, tick.store.move_floor(chosen[-1].epoch, chosen[-1].seq))
     tick.store.prune_incidents(tick.now.wall_ms - rule.age_ms, QUARANTINED_KEPT)

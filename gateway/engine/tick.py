@@ -10,13 +10,12 @@ import msgspec
 from gateway.engine.absences import Absences
 from gateway.engine.circles import UNSAID, Circles
 from gateway.engine.effects import Appended, Effect, IncidentChanged
+from gateway.engine.errands import Errands
 from gateway.engine.inputs import Now
-from gateway.engine.lapses import Lapses
 from gateway.engine.pace import Pace, PaceLimits
 from gateway.engine.peers import Peers
 from gateway.engine.policy import Policy
 from gateway.engine.questions import Questions
-from gateway.engine.unasked import Unasked
 from gateway.routing import Route, choose
 from outbox.batch import Draft, seal
 from outbox.chain import Entry, Head, Page, Sign
@@ -84,8 +83,9 @@ class Tick:
     circles: Circles = field(default_factory=lambda: Circles(UNSAID))
     absences: Absences = field(default_factory=lambda: Absences(NodeId("")))
     questions: Questions = field(default_factory=Questions)
-    unasked: Unasked = field(default_factory=Unasked)
-    lapses: Lapses = field(default_factory=Lapses)
+    errands: "Errands[Tick]" = field(default_factory=Errands)
+    rows_left: int = field(init=False)
+    """Rows that errands may still look at in this tick."""
     via: NodeId | None = None
     """Who brought the page that is being handled, when that is not its writer."""
     effects: list[Effect] = field(default_factory=list)
@@ -102,6 +102,7 @@ class Tick:
     def __post_init__(self) -> None:
         self.head = self.store.head()
         self.stamp = rfc3339(self.now.wall_ms)
+        self.rows_left = self.policy.errand_rows
 
     def route(
         self, agent: AgentId, *, prefer: NodeId | None = None, avoid: frozenset[NodeId] = frozenset()

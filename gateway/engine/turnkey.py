@@ -27,3 +27,8 @@ def parse_turn_key(key: str) -> tuple[NodeId, EventId, AgentId]:
     event, _, place = key.partition("@")
     source, _, agent = place.partition("/")
     return NodeId(source), EventId(event), AgentId(agent)
+
+
+def from_node(source: NodeId) -> str:
+    """What stands in the keys of all turns that a node has sent, and in no other."""
+    return f"@{source}/"

@@ -12,6 +12,7 @@ from gateway.courier.timers import Timers
 from gateway.engine import acks
 from gateway.engine.awaited import WRONG_SIZE, says_wrong_size
 from gateway.engine.effects import Handed, Subscribed
+from gateway.engine.errands import Task
 from gateway.engine.firstreply import SUPERSEDED, asked, is_second
 from gateway.engine.fullness import Fullness
 from gateway.engine.held import Held
@@ -19,7 +20,7 @@ from gateway.engine.inputs import Now, Subscribe
 from gateway.engine.latecomers import AGENT_REMOVED, missed
 from gateway.engine.limits import HANDS_MAX, PRIORITY_NORMAL
 from gateway.engine.tick import Tick
-from gateway.engine.turnkey import parse_turn_key, place_of, turn_key
+from gateway.engine.turnkey import from_node, parse_turn_key, place_of, turn_key
 from gateway.engine.withheld import Withheld
 from gateway.routing import Standing, inbox_stream, standing
 from outbox.blobref import BlobId
@@ -64,13 +65,15 @@ class Turns:
         """It lives here from now on and can be subscribed to."""
         self._courier.open(inbox_stream(agent))
 
-    def close_inbox(self, tick: Tick, agent: AgentId) -> None:
-        """It is gone: what it did not finish has failed, and its sockets get nothing more."""
+    def close_inbox(self, agent: AgentId, now: Now) -> None:
+        """It is gone: its sockets get nothing more."""
         for reader in [reader for reader, whose in self._readers.items() if whose == agent]:
-            self.unsubscribe(reader, tick.now)
-        for row in tick.store.open_turns():
-            if row.to_agent == agent:
-                self._end(tick, row, Outcome.FAILED, AGENT_REMOVED)
+            self.unsubscribe(reader, now)
+
+    def of(self, source: NodeId) -> list[str]:
+        """The keys of all turns that a node has sent."""
+        mark = from_node(source)
+        return [key for key in (*self._courier.items(), *self._held.turns()) if mark in key]
 
     # --- what comes in
 
@@ -331,6 +334,8 @@ class Turns:
                 self._end(tick, row, Outcome.FAILED, "expired")
 
     def _end(self, tick: Tick, row: Received, outcome: Outcome, error: str | None) -> None:
+        if (Task.LEAVING, row.to_agent) in tick.errands:  # it ended when its agent left
+            outcome, error = Outcome.FAILED, AGENT_REMOVED
         stream, key = place = place_of(row)
         if self._held.drop(key):
             self._deadlines.cancel((_HOLD_ENDS, key))

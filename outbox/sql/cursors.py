@@ -2,9 +2,9 @@
 
 from outbox.chain import Checkpoint, Head
 from outbox.ids import NodeId
-from outbox.records import Identity, Lapse
+from outbox.records import Identity
 from outbox.sql.rows import Asking, Writing
-from outbox.tables import CURSORS, LAPSES, Cursor
+from outbox.tables import CURSORS, Cursor
 
 
 class CursorReads(Asking):
@@ -26,10 +26,6 @@ class CursorReads(Asking):
         row = self._rows.find(CURSORS, source)
         return row.checkpoint(self._identity.mesh) if row else None
 
-    def lapses(self) -> list[Lapse]:
-        """Nodes that have forgotten, by node and epoch."""
-        return self._rows.all(LAPSES, "ORDER BY node, epoch")
-
 
 class CursorWrites(Writing, CursorReads):
     """What the writer adds."""
@@ -37,11 +33,3 @@ class CursorWrites(Writing, CursorReads):
     def put_cursor(self, source: NodeId, head: Head, signature: bytes = b"") -> None:
         """Move it."""
         self._rows.put(CURSORS, Cursor(source, head.epoch, head.seq, head.hash, signature))
-
-    def put_lapse(self, lapse: Lapse) -> None:
-        """A node has forgotten."""
-        self._rows.put(LAPSES, lapse)
-
-    def drop_lapse(self, lapse: Lapse) -> None:
-        """What follows from that is done."""
-        self._rows.drop(LAPSES, "WHERE node = ? AND epoch = ?", lapse.node, lapse.epoch)

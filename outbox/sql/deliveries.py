@@ -24,6 +24,10 @@ _NEWEST_FIRST = "ORDER BY created_at_ms DESC, event_id DESC, node DESC LIMIT ?"
 _NEWEST = f"SELECT * FROM (SELECT event_id, node FROM deliveries WHERE {{0}} {_NEWEST_FIRST})"  # noqa: S608 - own
 
 
+def _at_rest(key: tuple[EventId, NodeId | None]) -> tuple[Value, ...]:
+    return event_id_bytes(key[0]), key[1] or ""
+
+
 class DeliveryReads(Asking):
     """The questions of ``outbox.store.deliveries``."""
 
@@ -105,9 +109,18 @@ class DeliveryReads(Asking):
             DELIVERIES, f"WHERE (event_id, node) IN ({keys}) {_NEWEST_FIRST}", *values, limit
         )
 
-    def deliveries_after(self, node: NodeId, after: Seq) -> list[Delivery]:
-        """Rows at a node whose attempt stands after a position, by seq."""
-        return self._rows.all(DELIVERIES, "WHERE node = ? AND seq > ? ORDER BY seq, event_id", node, after)
+    def deliveries_beyond(
+        self, node: NodeId, seq: Seq, after: tuple[EventId, NodeId | None], looked_at: int
+    ) -> tuple[list[Delivery], tuple[EventId, NodeId | None] | None]:
+        """Of the next rows after a key those at a node with an attempt beyond a position; the last key."""
+        behind, place = "WHERE (event_id, node) > (?, ?)", _at_rest(after)
+        in_order = "ORDER BY event_id, node"
+        ends = self._rows.all(DELIVERIES, f"{behind} {in_order} LIMIT 1 OFFSET ?", *place, looked_at - 1)
+        last = (ends[0].event_id, ends[0].node) if ends else None
+        if last is not None:
+            behind, place = f"{behind} AND (event_id, node) <= (?, ?)", (*place, *_at_rest(last))
+        rows = self._rows.all(DELIVERIES, f"{behind} AND node = ? AND seq > ? {in_order}", *place, node, seq)
+        return rows, last
 
     def count_deliveries(self) -> dict[str, int]:
         """Rows by state."""

@@ -21,6 +21,7 @@ from outbox.store.cursors import CursorStore
 from outbox.store.deliveries import DeliveryStore
 from outbox.store.entries import EntryStore
 from outbox.store.epochs import EpochStore
+from outbox.store.errands import ErrandStore
 from outbox.store.incidents import IncidentStore
 from outbox.store.ledger import LedgerStore
 from outbox.store.retention import RetentionStore
@@ -37,6 +38,7 @@ class Store(
     AgentStore,
     RetentionStore,
     BlobIndex,
+    ErrandStore,
     Protocol,
 ):
     """What the engine may ask of the disk."""

@@ -60,8 +60,12 @@ class DeliveryStore(Protocol):
         """The newest rows in any of these states, newest (by ``created_at_ms``) first."""
         ...
 
-    def deliveries_after(self, node: NodeId, after: Seq) -> list[Delivery]:
-        """Rows of any state at a node whose attempt stands after a position of the own outbox, by seq."""
+    def deliveries_beyond(
+        self, node: NodeId, seq: Seq, after: tuple[EventId, NodeId | None], looked_at: int
+    ) -> tuple[list[Delivery], tuple[EventId, NodeId | None] | None]:
+        """Of the next so many rows after ``(event, node)``: those at a node, of any state, with an attempt
+        beyond a position of the own outbox, by event. And the last that was looked at; None at the end.
+        """
         ...
 
     def count_deliveries(self) -> dict[str, int]:

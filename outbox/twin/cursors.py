@@ -1,8 +1,8 @@
 """Cursors in memory."""
 
 from outbox.chain import Checkpoint, Head
-from outbox.ids import Epoch, NodeId
-from outbox.records import Identity, Lapse
+from outbox.ids import NodeId
+from outbox.records import Identity
 from outbox.tables import Cursor
 from outbox.twin.transaction import Transaction
 
@@ -13,7 +13,6 @@ class TwinCursors(Transaction):
     def __init__(self, identity: Identity) -> None:
         super().__init__(identity)
         self._cursors: dict[NodeId, Cursor] = {}
-        self._lapses: dict[tuple[NodeId, Epoch], Lapse] = {}
 
     def cursor(self, source: NodeId) -> Head | None:
         """How far another node's outbox was read and handled."""
@@ -32,15 +31,3 @@ class TwinCursors(Transaction):
     def put_cursor(self, source: NodeId, head: Head, signature: bytes = b"") -> None:
         """Move it."""
         self._set(self._cursors, source, Cursor(source, head.epoch, head.seq, head.hash, signature))
-
-    def put_lapse(self, lapse: Lapse) -> None:
-        """A node has forgotten."""
-        self._set(self._lapses, (lapse.node, lapse.epoch), lapse)
-
-    def drop_lapse(self, lapse: Lapse) -> None:
-        """What follows from that is done."""
-        self._drop(self._lapses, (lapse.node, lapse.epoch))
-
-    def lapses(self) -> list[Lapse]:
-        """Nodes that have forgotten, by node and epoch."""
-        return [lapse for _, lapse in sorted(self._lapses.items())]

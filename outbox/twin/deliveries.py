@@ -91,14 +91,22 @@ class TwinDeliveries(Transaction):
         found = [row for row in self._deliveries.values() if row.state in wanted]
         return sorted(found, key=_place, reverse=True)[:limit]
 
-    def deliveries_after(self, node: NodeId, after: Seq) -> list[Delivery]:
-        """Rows at a node whose attempt stands after a position, by seq."""
-        found = [row for row in self._deliveries.values() if row.node == node and row.seq > after]
-        return sorted(found, key=lambda row: (row.seq, row.event_id))
+    def deliveries_beyond(
+        self, node: NodeId, seq: Seq, after: _Key, looked_at: int
+    ) -> tuple[list[Delivery], _Key | None]:
+        """Of the next rows after a key those at a node with an attempt beyond a position; the last key."""
+        place = (after[0], after[1] or "")
+        rows = sorted((row for row in self._deliveries.values() if _key(row) > place), key=_key)[:looked_at]
+        last = (rows[-1].event_id, rows[-1].node) if len(rows) == looked_at else None
+        return [row for row in rows if row.node == node and row.seq > seq], last
 
     def count_deliveries(self) -> dict[str, int]:
         """Rows by state."""
         return counts(row.state for row in self._deliveries.values())
+
+
+def _key(row: Delivery) -> tuple[EventId, str]:
+    return row.event_id, row.node or ""
 
 
 def _by_seq(rows: Iterable[Delivery]) -> list[Delivery]:

@@ -9,7 +9,7 @@ from outbox.errors import BrokenChain, CursorPastEnd, ForeignEpoch, StorageFaile
 from outbox.ids import Epoch, NodeId, Seq
 from outbox.journal import Journal
 from outbox.memory import MemoryStore
-from outbox.records import EpochRow, Lapse
+from outbox.records import EpochRow
 from outbox.store import Store
 from outbox.verification import verify_outbox
 
@@ -227,21 +227,6 @@ def test_doubts_are_kept_until_they_are_gone(store: Store) -> None:
     store.trust(LAB)
     store.commit()
     assert store.doubts() == {MBP: THIRD}
-
-
-def test_who_has_forgotten_is_kept_until_all_is_done(store: Store) -> None:
-    one, two = Lapse(MBP, SECOND, f"{FIRST}/3"), Lapse(MBP, THIRD, f"{FIRST}/3,{SECOND}/1")
-    other = Lapse(LAB, SECOND, "")
-    store.begin()
-    for lapse in (two, one, other):
-        store.put_lapse(lapse)
-    store.commit()
-    assert store.lapses() == [other, one, two]
-    store.begin()
-    store.drop_lapse(one)
-    store.drop_lapse(Lapse(NodeId("nobody"), SECOND, ""))
-    store.commit()
-    assert store.lapses() == [other, two]
 
 
 def test_a_cursor_keeps_the_signature_that_vouches_for_it(store: Store, world: Any) -> None:

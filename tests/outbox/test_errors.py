@@ -7,6 +7,7 @@ from outbox.errors import (
     LoopLimit,
     MeshError,
     PeerError,
+    StillLeaving,
     UnknownRecipient,
     WorldError,
 )
@@ -32,8 +33,12 @@ def test_every_error_is_of_one_kind(error: type[MeshError]) -> None:
     assert len(kinds) == (0 if error is MeshError else 1)
 
 
-def test_only_the_world_and_a_limit_that_passes_are_worth_a_retry() -> None:
-    assert all(issubclass(error, WorldError | LoopLimit) for error in tree(MeshError) if error.retryable)
+def test_only_the_world_and_what_passes_are_worth_a_retry() -> None:
+    assert all(
+        issubclass(error, WorldError | LoopLimit | StillLeaving)
+        for error in tree(MeshError)
+        if error.retryable
+    )
 
 
 def test_an_error_says_what_and_hints() -> None:

@@ -11,6 +11,7 @@ from outbox.journal import Journal
 from outbox.records import DeliveryState
 
 ANN, MBP = AgentId("ann"), NodeId("mbp")
+FIRST = (EventId("evt_" + "0" * 32), None)
 NEWEST = (10**15, EventId("evt_" + "f" * 32))
 
 QUESTIONS: dict[str, Callable[[Journal], object]] = {
@@ -18,6 +19,7 @@ QUESTIONS: dict[str, Callable[[Journal], object]] = {
     "due": lambda journal: (journal.next_delivery_ms(), journal.due_deliveries(9_000_000, 10)),
     "unanswered": lambda journal: journal.unanswered(MBP, Seq(9), 9000, 10),
     "unaccepted": lambda journal: journal.unaccepted(ANN, MBP, 10),
+    "deliveries_beyond": lambda journal: journal.deliveries_beyond(MBP, Seq(0), FIRST, 1),
     "count_unaccepted": lambda journal: journal.count_unaccepted(),
     "dead_letters": lambda journal: journal.dead_letters(NEWEST, 10),
     "deliveries": lambda journal: journal.deliveries(DeliveryState, 10),

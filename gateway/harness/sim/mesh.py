@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from gateway.courier.limits import CourierLimits
 from gateway.crashpoint import CrashPoint
 from gateway.engine.inputs import AddAgent, RemoveAgent
-from gateway.engine.policy import MirrorPolicy, Policy, Retention
 from gateway.errors import Busy, Denied
 from gateway.harness.sim.agent import SimAgent
 from gateway.harness.sim.chronicle import Chronicle
@@ -26,6 +25,7 @@ from gateway.harness.sim.loop import SimLoop, make_loop
 from gateway.harness.sim.memories import Memories
 from gateway.harness.sim.network import Network, Weather
 from gateway.harness.sim.plan import Fault, Plan
+from gateway.harness.sim.policies import policy_of
 from gateway.harness.sim.room import Stored
 from gateway.harness.sim.signing import Keys
 from gateway.harness.sim.standins import StandIns, engaged_elsewhere
@@ -46,12 +46,6 @@ from stateroom.bodies import NodeBody, RoomMap
 from stateroom.records import sign_record
 
 EPOCH = Epoch("000001-000000000001")
-_IMPATIENT = Policy(sla_accept_ms=60_000, sla_process_ms=60_000)
-"""Incidents and status requests after a minute."""
-_READER_LEASES_MS = (90_000, 5 * 60_000)
-"""The liar is a member that never reads: without a lease it would hold everything for ever."""
-_BLOB_GRACE_MS = 20_000
-"""A sender that is slow finds that its file was let go of, and brings it again."""
 _SMALL_INBOX = CourierLimits(max_depth=3)
 _OPERATOR_LOOKS_S = 5.0
 
@@ -106,19 +100,11 @@ class SimMesh:
         home = SimHome(identity, Disk(identity), clock, self.keys)
         if Fault.SMALL_INBOX in self.plan.faults:
             home.limits = _SMALL_INBOX
-        if Dice(self.plan.seed, "policy").chance(0.5):
-            home.policy = _IMPATIENT
-        if name in self.topology.mirrors:
-            home.policy = replace(home.policy, mirror=MirrorPolicy(nodes="all"))
+        home.policy = policy_of(self.plan, copies=name in self.topology.mirrors, files=self.files)
         if self.files:
-            home.policy = replace(home.policy, blob_grace_ms=_BLOB_GRACE_MS)
             home.blobs_bytes_max = room_for_blobs(self.plan, name)
         if Fault.ASIDE in self.plan.faults and Dice(self.plan.seed, f"host of {name}").chance(0.5):
             home.trips = Dice(self.plan.seed, f"trips of {name}")
-        if Fault.RETENTION in self.plan.faults:
-            lease_ms = Dice(self.plan.seed, "retention").among(_READER_LEASES_MS)
-            kept = Retention(entries_max=15, reader_lease_ms=lease_ms)
-            home.policy = replace(home.policy, retention=kept)
         return home
 
     def _agent(self, name: NodeId, number: int) -> SimAgent:

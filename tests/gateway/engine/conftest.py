@@ -4,6 +4,7 @@ Every input and every effect passes through JSON, so that what holds here holds 
 """
 
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from hashlib import sha512
 from itertools import count
 from pathlib import Path
@@ -169,6 +170,12 @@ class World:
         """The process is gone; the disk is not."""
         self.nodes[name].store.rollback()
         self.nodes[name].engine = self._start(self.nodes[name])
+
+    def share(self, rows: int) -> None:
+        """No tick looks at more rows for an errand than so many."""
+        self.policy = msgspec.structs.replace(self.policy, errand_rows=rows)
+        for name in self.nodes:
+            self.restart(name)
 
     def come_back(self, name: str, store: Store, reason: Reason | None = None, *, ask: bool = True) -> None:
         """A process of a node starts on this disk and knows nothing yet."""
@@ -435,6 +442,46 @@ class Stranger:
         return PageRead(self.name, Page(EPOCH, made, checkpoint))
 
 
+class Counting:
+    """A store that counts the rows it is asked for and told of; ``most`` is the most of one transaction."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.rows = self.most = 0
+
+    def begin(self) -> None:
+        self.rows = 0
+        self._store.begin()
+
+    def commit(self) -> None:
+        self.most = max(self.most, self.rows)
+        self._store.commit()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Counting":
+        return Counting(deepcopy(self._store, memo))
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._store, name)
+
+        def counted(*args: Any, **named: Any) -> Any:
+            found = method(*args, **named)
+            self.rows += rows_in(found)
+            return found
+
+        return counted
+
+
+def rows_in(found: Any) -> int:
+    """How many rows an answer of a store is, or a call that changes one."""
+    match found:
+        case list():
+            return len(found)
+        case (list(), _):
+            return len(found[0])
+        case _:
+            return 1
+
+
 def only(effects: list[Any], kind: type[_Effect]) -> list[_Effect]:
     return [effect for effect in effects if isinstance(effect, kind)]
 
@@ -443,6 +490,12 @@ def only(effects: list[Any], kind: type[_Effect]) -> list[_Effect]:
 def only_fixture() -> Callable[[list[Any], type[Any]], list[Any]]:
     """The effects of one kind."""
     return only
+
+
+@pytest.fixture
+def counting() -> type[Counting]:
+    """A store that counts rows."""
+    return Counting
 
 
 @pytest.fixture

@@ -4,12 +4,13 @@ from itertools import count
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
 
 from gateway.courier.limits import CourierLimits
-from gateway.engine.effects import Appended, Handed, Sent, StreamBroken
+from gateway.engine.effects import Appended, Handed, Refused, Sent, StreamBroken
 from gateway.engine.inputs import (
     AddAgent,
     Extend,
@@ -24,6 +25,7 @@ from gateway.engine.inputs import (
     Unsubscribe,
     ViewChanged,
 )
+from gateway.engine.limits import ERRAND_ROWS_MAX
 from gateway.engine.policy import Policy
 from outbox.delivery import settled
 from outbox.envelope import Ack, decode_event, decode_header, decode_payload
@@ -48,9 +50,11 @@ ROUNDS_MAX = 60
 
 
 class MeshMachine(RuleBasedStateMachine):
-    def __init__(self, make_world: Any) -> None:
+    def __init__(self, make_world: Any, rows: int) -> None:
         super().__init__()
-        self.world = make_world("a", "b", "c", policy=POLICY, limits=LIMITS)
+        self.world = make_world(
+            "a", "b", "c", policy=msgspec.structs.replace(POLICY, errand_rows=rows), limits=LIMITS
+        )
         for agent, node in HOMES.items():
             self.world.live(node, agent)
         self.numbers = count(1_000)
@@ -198,6 +202,9 @@ class MeshMachine(RuleBasedStateMachine):
             AddAgent(next(self.numbers), agent, b"") if active else RemoveAgent(next(self.numbers), agent)
         )
         changed = next(e for e in self.tick(node, request) if getattr(e, "req", None) == request.req)
+        if isinstance(changed, Refused):
+            assert (changed.code, changed.retryable) == ("name_taken", True), "its turns are still failing"
+            return
         self.listening.pop(agent, None)
         self.world.own(agent, node, changed.owner_epoch, active=active)
         self.see(node)
@@ -333,11 +340,12 @@ class MeshMachine(RuleBasedStateMachine):
                 assert row.outcome is there.outcome
 
 
-def test_whatever_happens_every_send_ends_where_both_sides_see_it(make_world: Any) -> None:
+@pytest.mark.parametrize("rows", [ERRAND_ROWS_MAX, 1], ids=["at once", "row by row"])
+def test_whatever_happens_every_send_ends_where_both_sides_see_it(make_world: Any, rows: int) -> None:
     run_state_machine_as_test(
-        lambda: MeshMachine(make_world),
+        lambda: MeshMachine(make_world, rows),
         settings=settings(
-            max_examples=150,
+            max_examples=75,
             stateful_step_count=50,
             deadline=None,
             suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],

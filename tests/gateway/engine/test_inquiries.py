@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from gateway.engine import inquiries
 from gateway.engine.inputs import FloorRead, PageRead
 from gateway.engine.inquiries import STATUS_REQUEST, STATUS_UNKNOWN
 from outbox.chain import Checkpoint, genesis
@@ -85,9 +84,9 @@ def test_another_node_cannot_say_it(make_world: Any, stranger: Any) -> None:
     assert world.delivery("a", event).state is S.ACCEPTED
 
 
-def test_a_long_list_of_questions_is_asked_in_pieces(mesh: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_list_of_questions_is_asked_in_pieces(mesh: Any) -> None:
     """One piece in the transaction that passed what was unread, the rest in ticks of their own, each once."""
-    monkeypatch.setattr(inquiries, "ASKED_MAX", 2)
+    mesh.share(2)
     events = [mesh.sent("b", "bob", "ann") for _ in range(5)]
     mesh.meet()
     mesh.sent("a", "ann", "bob")

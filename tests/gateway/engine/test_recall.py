@@ -4,19 +4,25 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from gateway.engine.doubts import POSSIBLE_DUPLICATE
+from gateway.courier.limits import CourierLimits
+from gateway.engine import recall
+from gateway.engine.doubts import POSSIBLE_DUPLICATE, EndDoubts
 from gateway.engine.effects import EpochBegan, Handed
-from gateway.engine.inputs import FloorRead, PageRead, Settle
+from gateway.engine.inputs import FloorRead, PageRead, Prune, Settle
 from gateway.engine.limits import RECALL_AGAIN_MS
 from gateway.engine.own_stream import Reason
+from gateway.engine.policy import Policy, Retention
 from gateway.engine.recall import DUPLICATE_ENGAGEMENT
 from outbox.chain import genesis
 from outbox.envelope import Signal, decode_payload, encode_payload
 from outbox.ids import EventId, MeshId, NodeId, make_epoch
 from outbox.kinds import Kind, Outcome
+from outbox.memory import MemoryStore
 from outbox.recall import RECALL, Ended, Recalled
-from outbox.records import DeliveryState, TurnState
+from outbox.records import DeliveryState, Identity, TurnState
+from stateroom.view import NodeView
 
 MESH = MeshId("mesh-" + "x" * 38)
 A, B = NodeId("a"), NodeId("b")
@@ -380,3 +386,132 @@ def test_an_answer_to_another_epoch_clears_nothing(mesh: Any) -> None:
     store.commit()
     mesh.pull("b", "a")
     assert store.doubts() == {A: make_epoch(9, b"\x09" * 6)}
+
+
+# --- of many
+
+
+def forgetful(make_world: Any, counting: Any, sent: int, rows: int) -> Any:
+    """``b`` has had so many messages and ended the first half of them and every other one since: which it has
+    forgotten."""
+    world = make_world("b", limits=CourierLimits(max_depth=1_000), policy=Policy(errand_rows=rows))
+    world.join("a", counting(MemoryStore(Identity(MESH, A, world.epoch_of("b")))))
+    world.live("a", "ann")
+    world.live("b", "bob")
+    for name in (A, B):
+        world.members[name] = NodeView(node=name, public_key=b"k" * 32, role="member")
+    world.see()
+    world.events = []
+    for half in range(2):
+        if half:
+            world.backup = deepcopy(world.store("b"))
+        world.events += [world.sent("a", "ann", "bob") for _ in range(sent // 2)]
+        world.pull("b", "a")
+        for event in world.events[half * sent // 2 :: 1 + half]:
+            world.settle("b", "bob", event)
+        world.pull("a", "b")
+    world.come_back("b", counting(world.backup), Reason.RESTORE)
+    return world
+
+
+def work_off(world: Any, *, restarts: bool) -> None:
+    """Until nothing is left to do for any of both."""
+    for _ in range(1_000):
+        for name in ("a", "b"):
+            if restarts:
+                world.restart(name)
+            world.tick(name)
+        world.meet()
+        if not any(world.store(name).errands() for name in ("a", "b")) and not world.store("b").doubts():
+            return
+    raise AssertionError("it does not end")
+
+
+def known(world: Any) -> Any:
+    """What ``b`` makes of each message, and what it reports."""
+    rows = [world.store("b").ledger(event) for event in world.events]
+    reported = {subject for kind, subject in world.incidents("b") if kind == POSSIBLE_DUPLICATE}
+    states = [[(row.state, row.outcome, row.delivery_count) for row in found] for found in rows]
+    return states, [event in reported for event in world.events]
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_who_asks_is_answered_in_parts_and_knows_the_same(
+    make_world: Any, counting: Any, monkeypatch: pytest.MonkeyPatch, *, restarts: bool
+) -> None:
+    monkeypatch.setattr(recall, "LOOKED_PAST", 1)
+    most, ends = [], []
+    for sent, rows in ((40, 5), (160, 5), (160, 1_000)):
+        world = forgetful(make_world, counting, sent, rows)
+        world.answer("b", by="a")
+        world.store("a").most = 0
+        world.pull("a", "b")
+        while world.store("a").errands():
+            if restarts:
+                world.restart("a")
+            world.tick("a")
+        most.append(world.store("a").most)
+        work_off(world, restarts=restarts)
+        ends.append(known(world))
+    assert most[1] <= most[0] < most[2]
+    assert ends[1] == ends[2]
+    assert any(reported for reported in ends[1][1])
+
+
+def test_what_is_asked_again_while_it_is_told_is_not_told_twice(
+    make_world: Any, counting: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who hears of an end twice takes it for a second one."""
+    monkeypatch.setattr(recall, "LOOKED_PAST", 1)
+    world = forgetful(make_world, counting, 40, 5)
+    world.answer("b", by="a")
+    world.rumour()
+    world.pull("a", "b")
+    world.rumour()
+    assert world.store("a").errands()
+    world.advance(RECALL_AGAIN_MS)
+    world.tick("b")
+    world.pull("a", "b")
+    work_off(world, restarts=False)
+    told = [decode_payload(event, Recalled) for event in world.history("a") if event.kind == Kind.SIGNAL]
+    ended = [each.ref for answer in told for each in answer.ended]
+    assert len(ended) == len({*ended})
+
+
+def test_nothing_is_forgotten_before_it_is_told(
+    make_world: Any, counting: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recall, "LOOKED_PAST", 1)
+    world = forgetful(make_world, counting, 40, 5)
+    world.answer("b", by="a")
+    world.pull("a", "b")
+    world.policy = replace(world.policy, retention=Retention(entries_max=1))
+    world.restart("a")
+    while world.store("a").errands():
+        world.tick("a", Prune(req=1, force=True))
+        assert (world.store("a").floor() is None) is bool(world.store("a").errands())
+    assert world.store("a").floor() is not None or world.ask("a", Prune(req=2, force=True)).floor > 0
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_an_operator_who_waits_no_longer_has_all_reported_in_parts(
+    make_world: Any, counting: Any, *, restarts: bool
+) -> None:
+    most, ends = [], []
+    for sent, rows in ((40, 5), (160, 5), (160, 1_000)):
+        world = forgetful(make_world, counting, sent, rows)
+        world.answer("b", by="a")
+        world.pull("b", "a")
+        world.store("b").most = 0
+        assert world.ask("b", EndDoubts(700)).nodes == (A,)
+        while world.store("b").errands():
+            assert world.store("b").doubts() == {A: world.epoch_of("b")}
+            if restarts:
+                world.restart("b")
+            world.tick("b")
+        most.append(world.store("b").most)
+        assert world.store("b").doubts() == {}
+        ends.append(known(world)[1])
+    assert most[1] <= most[0] < most[2]
+    assert ends[1] == ends[2]
+    assert all(ends[1][80:])
