@@ -2,7 +2,8 @@
 
 Two owners share a socket: one reads frames and puts requests into the engine's queue, one sends what there is
 to send, answers and turns, in one write. Nothing piles up: turns are bounded by credit, requests without a
-sent answer by ``RequestsOpen`` (beyond it the socket is not read), and a reader that takes nothing is let go.
+sent answer by ``RequestsOpen`` (beyond it the socket is not read), and a reader that takes nothing is let go,
+which a third sees to.
 """
 
 import asyncio
@@ -115,13 +116,17 @@ class _Subscription:
         self._lines = lines
         self._answers: list[_Outgoing] = []
         self._open = RequestsOpen(SOCKET_REQUESTS_MAX, SOCKET_REQUEST_CHARS_MAX)
+        self._loop = asyncio.get_running_loop()
+        self._sending_since_s: float | None = None
+        """When the message was begun that is being sent; None while there is none."""
 
     async def serve(self) -> None:
-        """Run both owners until one of them ends the socket."""
+        """Run its owners until one of them ends the socket."""
         try:
             async with asyncio.TaskGroup() as owners:
                 owners.create_task(self._read())
                 owners.create_task(self._write())
+                owners.create_task(self._watch())
         except* (WebSocketDisconnect, TimeoutError):
             pass  # gone, or takes nothing: its session keeps its leases
         except* SubscriptionEnded as ended:
@@ -212,6 +217,15 @@ class _Subscription:
                 raise
             await self._send(self._box.take())
 
+    async def _watch(self) -> None:
+        """Raises TimeoutError when a message does not leave; one timer for all of them."""
+        while True:
+            since_s = self._sending_since_s
+            begun_s = self._loop.time() if since_s is None else since_s
+            await asyncio.sleep(begun_s + SEND_WITHIN_S - self._loop.time())
+            if since_s is not None and self._sending_since_s == since_s:
+                raise TimeoutError
+
     async def _send(self, turns: list[Handed]) -> None:
         answers, self._answers = self._answers, []
         if answers:
@@ -220,8 +234,9 @@ class _Subscription:
             crashpoint(CrashPoint.DELIVER_BEFORE_SEND)
         frames = chain((answer.text for answer in answers), map(deliver_text, turns))
         for message in messages_of(frames, lines=self._lines):
-            async with asyncio.timeout(SEND_WITHIN_S):
-                await self._socket.send_text(message)
+            self._sending_since_s = self._loop.time()
+            await self._socket.send_text(message)
+        self._sending_since_s = None
         if turns:
             crashpoint(CrashPoint.DELIVER_AFTER_SEND)
         self._open.ended(len(answers), sum(answer.asked_chars for answer in answers))

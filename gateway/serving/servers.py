@@ -14,6 +14,7 @@ from gateway.limits import PING_EVERY_S
 from gateway.serving.crowd import Crowd
 from gateway.serving.http_protocol import HttpProtocol, UploadProtocol
 from gateway.serving.limits import GRACE_S
+from gateway.serving.ws_protocol import WsProtocol
 from gateway.wire.limits import FRAME_BYTES_MAX
 
 
@@ -45,7 +46,7 @@ def make_server(app: ASGIApp, *, uploads: bool = False, waiting_max: int | None 
     config = uvicorn.Config(
         app,
         http=_protocol(UploadProtocol if uploads else HttpProtocol, waiting_max),
-        ws="websockets-sansio",
+        ws=WsProtocol,
         lifespan="off",
         log_config=None,
         access_log=False,

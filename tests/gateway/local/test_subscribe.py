@@ -9,6 +9,7 @@ import pytest
 from websockets.asyncio.client import ClientConnection, unix_connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
+from gateway.endpoints import subscribe
 from gateway.endpoints.limits import SOCKET_CREDIT_MAX, SOCKET_REQUESTS_MAX
 from gateway.endpoints.turn_sockets import REPLACED, RESET
 from outbox.records import TurnState
@@ -275,3 +276,32 @@ async def test_a_reader_that_takes_nothing_is_owed_no_more_than_its_credit(node:
         assert all("deliver" in turn for turn in turns)
         assert (await ask(socket, ack=turns[0]["deliver"]["event"]["eventId"], leaseId="none"))["error"]
         assert node.reader.count_received() == {TurnState.LEASED: 3, TurnState.QUEUED: 2}
+
+
+async def test_who_takes_nothing_is_let_go(node: "LocalNode", monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subscribe, "SEND_WITHIN_S", 0.2)
+    gone, close = asyncio.Event(), node.turns.close
+
+    def closed(subscriber: str) -> None:
+        close(subscriber)
+        gone.set()
+
+    monkeypatch.setattr(node.turns, "close", closed)
+    async with node.client() as gateway:
+        for _ in range(16):  # more than the buffers of a socket and of both ends hold
+            await gateway.agent("jen").send("bob", "x" * 200_000)
+    async with subscribed(node) as socket:
+        socket.transport.pause_reading()
+        await tell(socket, credit=16)
+        async with asyncio.timeout(20):
+            await gone.wait()
+        socket.transport.abort()
+
+
+async def test_who_is_quiet_for_long_is_not(node: "LocalNode", monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subscribe, "SEND_WITHIN_S", 0.02)
+    loop = asyncio.get_running_loop()
+    async with subscribed(node) as socket:
+        until_s = loop.time() + 0.2
+        while loop.time() < until_s:
+            assert "error" in await ask(socket, ack="evt_00000000000000000000000000", leaseId="l")
