@@ -38,6 +38,12 @@ class DeadPruned(msgspec.Struct, frozen=True):
     count: int
 
 
+class IncidentsClosedAnswer(msgspec.Struct, frozen=True):
+    """So many incidents are closed."""
+
+    count: int
+
+
 class PrunedAnswer(msgspec.Struct, frozen=True, rename="camel"):
     """Where the outbox begins now, and what is left of it."""
 

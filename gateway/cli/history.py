@@ -1,4 +1,4 @@
-"""``trace``, ``dead list|show|redrive|prune``, ``incidents``: what happened."""
+"""``trace``, ``dead list|show|redrive|prune``, ``incidents [close]``: what happened."""
 
 from typing import TYPE_CHECKING
 
@@ -6,7 +6,7 @@ import click
 
 from gateway.cli.homes import ask
 from gateway.cli.options import as_json, duration
-from gateway.cli.output import cell, emit_json, moment, note, table
+from gateway.cli.output import cell, counted, emit_json, moment, note, table
 
 if TYPE_CHECKING:
     from gateway.api.trace import EventTrace, Step
@@ -137,12 +137,14 @@ def prune(context: click.Context, *, events: tuple[str, ...], older_than: int | 
         note(f"{count} left the list")
 
 
-@click.command()
+@click.group(invoke_without_command=True)
 @click.option("--all", "closed", is_flag=True, help="Closed ones too.")
 @as_json
 @click.pass_context
 def incidents(context: click.Context, *, closed: bool, as_json: bool) -> None:
     """Promises that this node sees broken: what, about which event or node, since when."""
+    if context.invoked_subcommand is not None:
+        return
     rows = ask(context, lambda gateway: gateway.incidents(closed=closed))
     if as_json:
         emit_json(rows)
@@ -153,6 +155,28 @@ def incidents(context: click.Context, *, closed: bool, as_json: bool) -> None:
     ]
     columns = ("incident", "about", "detail", "opened", "closed")
     table(columns, shown, empty="no incidents" if closed else "no open incidents")
+
+
+@incidents.command("close")
+@click.argument("about", nargs=-1)
+@click.option("--kind", help="Only incidents of this kind.")
+@click.option("--older-than", type=duration, metavar="DURATION", help="Only those opened so long ago.")
+@as_json
+@click.pass_context
+def close_incidents(
+    context: click.Context, *, about: tuple[str, ...], kind: str | None, older_than: int | None, as_json: bool
+) -> None:
+    """Close what has been seen: incidents about ABOUT, of a kind or of an age, that tell of the past.
+
+    Others end with their reason: a full disk, a message that nobody has accepted yet.
+    """
+    if not about and kind is None and older_than is None:
+        raise click.UsageError("say what they are about, --kind or --older-than")
+    count = ask(context, lambda gateway: gateway.close_incidents(*about, kind=kind, older_than_ms=older_than))
+    if as_json:
+        emit_json({"count": count})
+    else:
+        note(f"{counted(count, 'incident')} closed")
 
 
 COMMANDS = (trace, dead, incidents)

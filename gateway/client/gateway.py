@@ -14,6 +14,7 @@ from gateway.api.operator import (
     AgentSet,
     DeadPruned,
     DoubtsEnded,
+    IncidentsClosedAnswer,
     InviteAnswer,
     InviteRow,
     PrunedAnswer,
@@ -173,6 +174,13 @@ class GatewayClient:
     async def incidents(self, *, closed: bool = False) -> list[IncidentRow]:
         """Open incidents, or with ``closed`` all of them."""
         return await self._wire.get("/v1/incidents", list[IncidentRow], {"all": closed})
+
+    async def close_incidents(
+        self, *about: str, kind: str | None = None, older_than_ms: int | None = None
+    ) -> int:
+        """Close incidents that tell of the past: about these, of a kind, or so old; returns how many."""
+        body = {"about": list(about), "kind": kind, "olderThanMs": older_than_ms}
+        return (await self._wire.post("/v1/incidents/close", IncidentsClosedAnswer, body)).count
 
     async def prune_outbox(self, *, force: bool = False) -> PrunedAnswer:
         """Forget what may go; with ``force`` also what other nodes have not read."""

@@ -21,7 +21,7 @@ from gateway.endpoints.limits import (
 )
 from gateway.engine.limits import EXPIRES_IN_MS_MAX
 from outbox.blobref import BlobRef
-from outbox.limits import JSON_DEPTH_MAX
+from outbox.limits import JSON_DEPTH_MAX, NAME_CHARS_MAX
 
 _Record = TypeVar("_Record")
 
@@ -171,6 +171,14 @@ class PruneBody(_Body, frozen=True):
 
     event_ids: Annotated[tuple[str, ...], msgspec.Meta(max_length=ROWS_MAX)] = ()
     older_than_ms: Milliseconds = 0
+
+
+class CloseIncidentsBody(_Body, frozen=True):
+    """``POST /v1/incidents/close``: what is given narrows, and one of them is given."""
+
+    about: Annotated[tuple[str, ...], msgspec.Meta(max_length=ROWS_MAX)] = ()
+    kind: Annotated[str, msgspec.Meta(max_length=NAME_CHARS_MAX)] | None = None
+    older_than_ms: Milliseconds | None = None
 
 
 class PruneOutboxBody(_Body, frozen=True):

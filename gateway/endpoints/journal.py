@@ -1,4 +1,7 @@
-"""HTTP routes that show the journal: trace, deliveries, incidents, the outbox itself."""
+"""HTTP routes that show the journal: trace, deliveries, incidents, the outbox itself.
+
+Incidents that tell of the past may be closed, too.
+"""
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -6,6 +9,7 @@ from starlette.routing import Route
 
 from gateway.api.delivery_state import WAITING_FOR_LINK, WAITING_FOR_OWNER, shown_state
 from gateway.api.mesh import LinkState
+from gateway.api.operator import IncidentsClosedAnswer
 from gateway.api.rows import (
     DeliveryRow,
     OutboxAnswer,
@@ -17,12 +21,15 @@ from gateway.api.rows import (
 from gateway.api.trace import EventTrace, Known, assemble
 from gateway.endpoints.actors import need_admin, sees
 from gateway.endpoints.answers import json
-from gateway.endpoints.bodies import DeliveriesQuery, IncidentsQuery, NoQuery, OutboxQuery
+from gateway.endpoints.bodies import CloseIncidentsBody, DeliveriesQuery, IncidentsQuery, NoQuery, OutboxQuery
 from gateway.endpoints.desk import LocalDesk
 from gateway.endpoints.errors import BadRequest
 from gateway.endpoints.guard import principal_of
 from gateway.endpoints.limits import ROWS_MAX
-from gateway.endpoints.reading import query_of
+from gateway.endpoints.reading import body_of, query_of
+from gateway.engine.closing import CloseIncidents
+from gateway.engine.effects import IncidentsClosed
+from gateway.engine.pastincidents import PAST
 from outbox.chain import Head
 from outbox.envelope import Event, decode_event
 from outbox.errors import NotFound
@@ -35,7 +42,7 @@ _WAITING = (WAITING_FOR_LINK, WAITING_FOR_OWNER)
 
 
 class JournalRoutes:
-    """Reads only. An agent sees what it sent and what came for it; the operator sees all."""
+    """An agent sees what it sent and what came for it; the operator sees all."""
 
     def __init__(self, desk: LocalDesk) -> None:
         self._desk = desk
@@ -46,6 +53,7 @@ class JournalRoutes:
             Route("/v1/trace/{event}", self.trace, methods=["GET"]),
             Route("/v1/deliveries", self.deliveries, methods=["GET"]),
             Route("/v1/incidents", self.incidents, methods=["GET"]),
+            Route("/v1/incidents/close", self.close_incidents, methods=["POST"]),
             Route("/v1/outbox", self.outbox, methods=["GET"]),
         ]
 
@@ -73,8 +81,28 @@ class JournalRoutes:
         """Open incidents, or with ``all`` closed ones too."""
         query = query_of(request, IncidentsQuery)
         need_admin(principal_of(request))
-        rows = self._desk.reader.incidents(open_only=not query.all)
-        return json([incident_row(row) for row in rows[-ROWS_MAX:]])
+        rows = self._desk.reader.newest_incidents(ROWS_MAX, open_only=not query.all)
+        return json([incident_row(row) for row in rows])
+
+    async def close_incidents(self, request: Request) -> Response:
+        """Close some that tell of the past; the others end with their reason."""
+        query_of(request, NoQuery)
+        need_admin(principal_of(request))
+        body, runtime = await body_of(request, CloseIncidentsBody), self._desk.runtime
+        if not body.about and body.kind is None and body.older_than_ms is None:
+            raise BadRequest("say which: about, kind or olderThanMs")
+        if body.kind is not None and body.kind not in PAST:
+            raise BadRequest(f"kind is one of {', '.join(sorted(PAST))}", hint="others end with their reason")
+        closed = await runtime.ask(
+            CloseIncidents(
+                req=runtime.req(),
+                subjects=body.about,
+                kind=body.kind,
+                before_ms=None if body.older_than_ms is None else runtime.wall_ms() - body.older_than_ms,
+            )
+        )
+        assert isinstance(closed, IncidentsClosed)
+        return json(IncidentsClosedAnswer(closed.count))
 
     async def outbox(self, request: Request) -> Response:
         """Entries of the own outbox after a position. Raises the cursor errors of ``JournalReader.read``."""

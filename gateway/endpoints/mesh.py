@@ -57,8 +57,8 @@ class MeshRoutes:
             received=reader.count_received(),
             agents=len(reader.agents()),
             links=list(desk.links()),
-            incidents_open=len(reader.incidents(open_only=True)),
-            quarantined=len(reader.quarantined()),
+            incidents_open=sum(reader.count_open_incidents().values()),
+            quarantined=reader.count_quarantined(),
         )
         return json(answer)
 

@@ -52,6 +52,13 @@ class Dismissed(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
     count: int
 
 
+class IncidentsClosed(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
+    """So many incidents are closed."""
+
+    req: int
+    count: int
+
+
 class Extended(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
     """The lease now lasts this much longer."""
 
@@ -240,6 +247,7 @@ Answer = (
     | Told
     | Settled
     | Dismissed
+    | IncidentsClosed
     | Extended
     | Subscribed
     | AgentChanged

@@ -15,6 +15,7 @@ from gateway.engine import (
     epochs,
     forks,
     leaving,
+    pastincidents,
     recall,
     receiver,
     redrive,
@@ -27,6 +28,7 @@ from gateway.engine import (
 from gateway.engine.absences import Absences
 from gateway.engine.bloblife import BlobLost, BlobsFit, BlobsFull, KeepBlob
 from gateway.engine.circles import Circles
+from gateway.engine.closing import CloseIncidents
 from gateway.engine.deadletters import Dismiss, Redrive
 from gateway.engine.desk import Desk
 from gateway.engine.doubts import EndDoubts
@@ -261,16 +263,18 @@ class Engine:
                 return self._turn(tick, item)
             case AddAgent() | SetAgent() | RemoveAgent():
                 return self._change_agent(tick, item)
-            case Prune() | EndDoubts() | KeepBlob():
+            case Prune() | EndDoubts() | KeepBlob() | CloseIncidents():
                 return self._keep(tick, item)
             case Redrive() | Dismiss():
                 return redrive.handle(tick, self._residents, item)
             case _:
                 return self._desk.answer(item, tick.now, tick.view)
 
-    def _keep(self, tick: Tick, item: Prune | EndDoubts | KeepBlob) -> Answer:
+    def _keep(self, tick: Tick, item: Prune | EndDoubts | KeepBlob | CloseIncidents) -> Answer:
         if isinstance(item, KeepBlob):
             return blobs.keep(tick, self._turns, item)
+        if isinstance(item, CloseIncidents):
+            return pastincidents.close(tick, item)
         if isinstance(item, EndDoubts):
             return recall.release(tick, self._turns, item)
         pruned = self._retainer.prune(tick, item)

@@ -62,7 +62,9 @@ def look(tick: Tick, own: OwnStream) -> None:
     if cursors is not None:
         _weigh(tick, own, Head(*cursors.head, b""))
     for fork in tick.view.forks.get(me, ()):
-        tick.open_incident(OWN_FORK, f"{me}/{fork.epoch}", f"two histories at {fork.seq}")
+        subject = f"{me}/{fork.epoch}"
+        if tick.store.incident(OWN_FORK, subject) is None:  # the proof stays; it is told once
+            tick.open_incident(OWN_FORK, subject, f"two histories at {fork.seq}")
         own.forgot(fork.epoch)
 
 

@@ -6,6 +6,7 @@
 import msgspec
 
 from gateway.engine.bloblife import BlobLost, BlobsFit, BlobsFull, KeepBlob
+from gateway.engine.closing import CloseIncidents
 from gateway.engine.deadletters import Dismiss, Redrive
 from gateway.engine.doubts import EndDoubts
 from gateway.engine.knocks import Exchange, Invite, Renew, RevokeInvite, Upgrade
@@ -252,6 +253,7 @@ Input = (
     | Settle
     | Redrive
     | Dismiss
+    | CloseIncidents
     | Nack
     | Extend
     | Subscribe
@@ -290,6 +292,7 @@ Request = (
     | Settle
     | Redrive
     | Dismiss
+    | CloseIncidents
     | Nack
     | Extend
     | Subscribe

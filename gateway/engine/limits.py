@@ -17,6 +17,15 @@ BEHIND_MS_MAX = 60_000
 """An accepted event waits so long for a stream that stands still: by then its link is broken or about to be
 replaced, and to wait for what nobody brings would be a stall of ours."""
 
+INCIDENTS_OPEN_MAX = 10_000
+"""Open incidents of one kind that tell of the past: more than anybody reads; the oldest go first."""
+
+INCIDENTS_CLOSED_KEPT = 10_000
+"""Closed ones of all kinds; those of before go."""
+
+INCIDENTS_AT_ONCE = 1_000
+"""Incidents that one tick closes."""
+
 DISMISSED_MAX = 10_000
 """Dead letters that one request takes from the list: more would hold the tick for seconds."""
 

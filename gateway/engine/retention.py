@@ -12,11 +12,11 @@ that no tick stands still; its answer says whether more is left to do.
 
 from collections.abc import Iterable
 
-from gateway.engine import ledgerfloors
+from gateway.engine import ledgerfloors, pastincidents
 from gateway.engine.effects import Pruned
 from gateway.engine.errands import Task
 from gateway.engine.inputs import Prune
-from gateway.engine.limits import RETAIN_BATCHES_MAX, RETAIN_ENTRIES_MAX
+from gateway.engine.limits import INCIDENTS_CLOSED_KEPT, RETAIN_BATCHES_MAX, RETAIN_ENTRIES_MAX
 from gateway.engine.policy import Retention
 from gateway.engine.tick import Tick
 from outbox.chain import Checkpoint
@@ -62,8 +62,9 @@ def _retain(tick: Tick, rule: Retention, readers: list[Reader]) -> bool:
         chosen = []  # who asks what it did is told before it is forgotten
     if chosen:
         _say(tick, tick.store.move_floor(chosen[-1].epoch, chosen[-1].seq))
-    tick.store.prune_incidents(tick.now.wall_ms - rule.age_ms, QUARANTINED_KEPT)
-    return ledgerfloors.prune(tick) or (more and bool(chosen))
+    older = pastincidents.grow_old(tick, rule.age_ms)
+    tick.store.prune_incidents(tick.now.wall_ms - rule.age_ms, INCIDENTS_CLOSED_KEPT, QUARANTINED_KEPT)
+    return ledgerfloors.prune(tick) or older or (more and bool(chosen))
 
 
 # --- what is old, or too much

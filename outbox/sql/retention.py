@@ -135,8 +135,15 @@ class RetentionWrites(EpochWrites, LedgerWrites, RetentionReads):
         """Insert or replace it."""
         self._rows.put(LEDGER_FLOORS, row)
 
-    def prune_incidents(self, closed_before_ms: int, quarantined_max: int) -> None:
-        """Forget incidents that were closed before a time, and all but the newest quarantined entries."""
-        self._rows.drop(INCIDENTS, "WHERE closed_at_ms < ?", closed_before_ms)
+    def prune_incidents(self, closed_before_ms: int, closed_max: int, quarantined_max: int) -> None:
+        """Forget what was closed before a time, or before so many others, and old quarantined entries."""
+        nth = "SELECT closed_at_ms FROM incidents WHERE closed_at_ms > 0 ORDER BY closed_at_ms DESC LIMIT 1"
+        self._rows.drop(
+            INCIDENTS,
+            f"WHERE closed_at_ms < MAX(?, IFNULL(({nth} OFFSET ?), ?))",
+            closed_before_ms,
+            closed_max - 1,
+            closed_before_ms,
+        )
         newest = "(SELECT arrival FROM quarantined ORDER BY arrival DESC LIMIT ?)"
         self._rows.drop(QUARANTINED, f"WHERE arrival NOT IN {newest}", quarantined_max)

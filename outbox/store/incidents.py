@@ -1,5 +1,6 @@
 """What an operator should see: incidents, and entries that are no events."""
 
+from collections.abc import Collection
 from typing import Protocol
 
 from outbox.records import Incident, Quarantined
@@ -16,6 +17,10 @@ class IncidentStore(Protocol):
         """All of them."""
         ...
 
+    def count_quarantined(self) -> int:
+        """How many there are."""
+        ...
+
     def incident(self, kind: str, subject: str) -> Incident | None:
         """One incident, open or closed."""
         ...
@@ -26,4 +31,16 @@ class IncidentStore(Protocol):
 
     def incidents(self, *, open_only: bool) -> list[Incident]:
         """Incidents, oldest first."""
+        ...
+
+    def newest_incidents(self, limit: int, *, open_only: bool) -> list[Incident]:
+        """So many of them that were opened last, oldest first."""
+        ...
+
+    def open_incidents(self, kinds: Collection[str], before_ms: int, limit: int) -> list[Incident]:
+        """Open ones of these kinds that were opened before a time, oldest first."""
+        ...
+
+    def count_open_incidents(self) -> dict[str, int]:
+        """How many are open, by kind."""
         ...

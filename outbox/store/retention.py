@@ -65,6 +65,9 @@ class RetentionStore(Protocol):
         """Insert or replace it."""
         ...
 
-    def prune_incidents(self, closed_before_ms: int, quarantined_max: int) -> None:
-        """Forget incidents that were closed before a time, and all but the newest quarantined entries."""
+    def prune_incidents(self, closed_before_ms: int, closed_max: int, quarantined_max: int) -> None:
+        """Forget incidents that were closed before a time, and all but the newest quarantined entries.
+
+        Of the closed ones ``closed_max`` stay, and what was closed in the same moment as the oldest of them.
+        """
         ...

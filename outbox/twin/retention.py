@@ -99,11 +99,13 @@ class TwinRetention(TwinEpochs, TwinDeliveries, TwinLedger, TwinIncidents, TwinA
         """Insert or replace it."""
         self._set(self._ledger_floors, row.source, row)
 
-    def prune_incidents(self, closed_before_ms: int, quarantined_max: int) -> None:
-        """Forget incidents that were closed before a time, and all but the newest quarantined entries."""
+    def prune_incidents(self, closed_before_ms: int, closed_max: int, quarantined_max: int) -> None:
+        """Forget what was closed before a time, or before so many others, and old quarantined entries."""
         self._log()
+        closed = [row.closed_at_ms for row in self._incidents.values() if row.closed_at_ms is not None]
+        before_ms = max([closed_before_ms, *sorted(closed, reverse=True)[closed_max - 1 : closed_max]])
         for key, incident in list(self._incidents.items()):
-            if incident.closed_at_ms is not None and incident.closed_at_ms < closed_before_ms:
+            if incident.closed_at_ms is not None and incident.closed_at_ms < before_ms:
                 self._drop(self._incidents, key)
         for row in self.quarantined()[: max(0, len(self._quarantined) - quarantined_max)]:
             place = (row.source, row.epoch, row.seq)

@@ -257,10 +257,35 @@ def test_closed_incidents_and_old_quarantine_are_forgotten(store: Store) -> None
     for seq in (3, 1, 2):
         row = Quarantined(source=MBP, epoch=FIRST, seq=Seq(seq), reason="r", header=b"", body=b"")
         store.quarantine(row)
-    store.prune_incidents(11, 2)
+    store.prune_incidents(11, 9, 2)
     store.commit()
     assert [row.subject for row in store.incidents(open_only=False)] == ["b", "c"]
     assert [row.seq for row in store.quarantined()] == [1, 2]
+
+
+def test_of_closed_incidents_the_newest_stay(store: Store) -> None:
+    store.begin()
+    for number in range(6):
+        closed_at_ms = 10 + number // 2
+        store.put_incident(Incident(kind="k", subject=str(number), opened_at_ms=1, closed_at_ms=closed_at_ms))
+    store.put_incident(Incident(kind="k", subject="open", opened_at_ms=1))
+    store.prune_incidents(0, 3, 9)
+    store.commit()
+    left = [row.subject for row in store.incidents(open_only=False)]
+    assert left == ["2", "3", "4", "5", "open"], "what was closed in the moment of the third stays with it"
+
+
+def test_open_incidents_are_counted_and_found_oldest_first(store: Store) -> None:
+    store.begin()
+    for number, kind in enumerate(("a", "b", "a", "c", "a")):
+        store.put_incident(Incident(kind=kind, subject=str(number), opened_at_ms=number))
+    store.put_incident(Incident(kind="a", subject="over", opened_at_ms=1, closed_at_ms=2))
+    store.commit()
+    assert store.count_open_incidents() == {"a": 3, "b": 1, "c": 1}
+    assert [row.subject for row in store.open_incidents({"a", "b"}, 4, 2)] == ["0", "1"]
+    assert [row.subject for row in store.open_incidents({"a"}, 9, 9)] == ["0", "2", "4"]
+    assert store.open_incidents((), 9, 9) == []
+    assert [row.subject for row in store.newest_incidents(2, open_only=True)] == ["3", "4"]
 
 
 # --- on disk

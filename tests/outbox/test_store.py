@@ -135,6 +135,10 @@ def everything(store: Store, world: Any) -> tuple[Any, ...]:
         store.quarantined(),
         store.incident("late", "x"),
         [store.incidents(open_only=only) for only in (True, False)],
+        [store.newest_incidents(2, open_only=only) for only in (True, False)],
+        [store.open_incidents(kinds, 2, 2) for kinds in ((), ("late",), ("late", "lost"))],
+        store.count_open_incidents(),
+        store.count_quarantined(),
         store.agents(),
         store.floor(),
         store.beginning(),
@@ -639,7 +643,7 @@ class Twins(RuleBasedStateMachine):
             if oldest:
                 store.move_floor(oldest[-1].epoch, oldest[-1].seq)
             store.prune_ledger(source, EPOCH, Seq(upto), 3)
-            store.prune_incidents(upto, 2)
+            store.prune_incidents(upto, 2, 2)
 
     @rule(after=st.integers(-1, 12), entries_max=st.integers(0, 6), bytes_max=st.integers(0, 900))
     def read(self, after: int, entries_max: int, bytes_max: int) -> None:

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from gateway.engine.bloblife import BlobLost, BlobsFit, BlobsFull, KeepBlob
+from gateway.engine.closing import CloseIncidents
 from gateway.engine.deadletters import Dismiss, Redrive
 from gateway.engine.doubts import EndDoubts
 from gateway.engine.inputs import (
@@ -79,6 +80,7 @@ SAMPLES = [
     BlobsFit(),
     FloorRead("x", PAGE.checkpoint),
     Redrive(req=9, event_id=EVENT, expires_in_ms=5),
+    CloseIncidents(req=9, subjects=("vps/i1",), kind="reported", before_ms=5),
     Dismiss(req=9, event_ids=(EVENT,), before_ms=5),
     PageRead("x", PAGE, relay="y", link=3, size=9),
     RelayCaught("x", "y", "bad_checkpoint", "not signed"),

@@ -1,5 +1,6 @@
 """Reads of the mesh and the journal, operator's routes."""
 
+import asyncio
 import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ import pytest
 from auth.joincodes import decode_join_code
 from gateway.api.mesh import LinkState
 from gateway.api.trace import Stage
+from gateway.client import GatewayClient
 from gateway.clock import Clock
 from gateway.errors import Denied
 from outbox.ids import AgentId
@@ -221,3 +223,28 @@ async def test_one_event_to_several_has_a_receipt_each(node: "LocalNode") -> Non
         found = await gateway.trace(sent.event_id)
         states = {row.node: row.state for row in found.receipts}
         assert states == {"lab": "waiting_for_owner", "vps": "accepted"}
+
+
+async def test_incidents_that_were_seen_are_closed_and_others_end_by_themselves(node: "LocalNode") -> None:
+    async with node.client() as gateway:
+        failed = (await gateway.agent("jen").send("bob", "do it")).event_id
+        dead = (await gateway.agent("jen").send("gone", "x")).event_id
+        async with gateway.agent("bob").turns("b") as turns, asyncio.timeout(60):
+            await (await anext(turns)).failed("no")
+            while len(await gateway.incidents()) < 2:
+                await asyncio.sleep(0)
+        assert (await gateway.status()).incidents_open == 2
+        for refused in ({"kind": "dead_letter"}, {}):
+            with pytest.raises(Denied) as caught:
+                await gateway.close_incidents(**refused)
+            assert caught.value.wire_code == "invalid_request"
+        with pytest.raises(Denied) as caught:
+            await gateway.close_incidents(dead)
+        assert (caught.value.wire_code, "gateway dead prune" in caught.value.hint) == ("not_found", True)
+        assert await gateway.close_incidents(failed, kind="turn_failed") == 1
+        assert [row.subject for row in await gateway.incidents()] == [dead]
+        assert {row.kind for row in await gateway.incidents(closed=True)} == {"turn_failed", "dead_letter"}
+        with pytest.raises(Denied) as caught:
+            async with GatewayClient(socket=node.home.socket, token=node.token("bob")) as bobs:
+                await bobs.close_incidents(kind="turn_failed")
+        assert caught.value.wire_code == "forbidden"
