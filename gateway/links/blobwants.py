@@ -8,7 +8,7 @@ from collections import deque
 from typing import NamedTuple
 
 from gateway.links.errors import CreditOverrun
-from gateway.links.limits import BLOB_WINDOW_BYTES_MAX
+from gateway.links.limits import BLOB_WANTS_MAX, BLOB_WINDOW_BYTES_MAX
 from gateway.wire.frames import BlobNone, BlobPiece, BlobWant
 from outbox.blobref import BlobId
 from outbox.errors import BadFrame
@@ -70,6 +70,8 @@ class Wanted:
         """A want came. Raises CreditOverrun above the window, BadFrame for no bytes at all."""
         if want.bytes < 1:
             raise BadFrame("a want of no bytes")
+        if len(self._wants) >= BLOB_WANTS_MAX:
+            raise CreditOverrun(f"more than {BLOB_WANTS_MAX} stretches of blobs are asked for at once")
         if self._bytes + want.bytes > BLOB_WINDOW_BYTES_MAX:
             raise CreditOverrun(f"more than {BLOB_WINDOW_BYTES_MAX} bytes of blobs are asked for at once")
         self._wants.append(_Want(want.sha256, want.offset, want.offset + want.bytes, 0))

@@ -75,6 +75,9 @@ BLOB_WANT_BYTES = 64 * 1024
 BLOB_WINDOW_BYTES_MAX = 1024 * 1024
 """Of blobs under way to one peer at most: it fills a gigabit line over 8 ms."""
 
+BLOB_WANTS_MAX = 256
+"""Wants of a peer that wait: the window is full with sixteen of the usual size, and each takes memory."""
+
 BLOB_ANSWER_SHORT_MS = 50
 BLOB_ANSWER_LONG_MS = 150
 """A want that takes longer holds messages up for as long: then less is under way."""

@@ -201,6 +201,7 @@ class Link:
                 case Bye():
                     raise LinkEnded(f"{self.peer} closed the link: {frame.code}", hint=frame.hint)
                 case Have():
+                    await self._local.runtime.room()
                     self._on_have(hub, frame)
                 case Hello():
                     raise BadFrame("hello comes once")

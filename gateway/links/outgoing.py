@@ -15,7 +15,8 @@ class Outgoing:
         self.pong: Pong | None = None
         self.ping: Ping | None = None
         self._wants: dict[NodeId, Want] = {}
-        self._stocks: list[Stock] | None = None
+        self._stocks: dict[tuple[NodeId, bool], Stock] | None = None
+        """By stream, and apart what is to be read from what is only known of it."""
         self._grown: dict[NodeId, None] = {}
         self._growth = asyncio.Event()
 
@@ -25,8 +26,12 @@ class Outgoing:
         self._wants[want.node] = want
 
     def have(self, stocks: list[Stock]) -> None:
-        """Say what there is."""
-        self._stocks = (self._stocks or []) + stocks
+        """Say what there is; what was to be said of a stream before and has not left is worth nothing."""
+        waiting = self._stocks or {}
+        for stock in stocks:
+            waiting.pop((stock.node, stock.complete), None)
+            waiting[stock.node, stock.complete] = stock
+        self._stocks = waiting
 
     def grown(self, stream: NodeId) -> None:
         """There is more of a stream that the peer does not read here."""
@@ -45,7 +50,7 @@ class Outgoing:
         frames: list[Frame] = [frame for frame in (self.pong, self.ping) if frame is not None]
         self.pong = self.ping = None
         if self._stocks is not None:
-            frames += _haves(self._stocks)
+            frames += _haves(self._stocks.values())
             self._stocks = None
         if self._wants:
             frames += self._wants.values()

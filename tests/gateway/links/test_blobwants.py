@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from gateway.links.blobwants import Asked, Wanted
 from gateway.links.errors import CreditOverrun
-from gateway.links.limits import BLOB_WINDOW_BYTES_MAX
+from gateway.links.limits import BLOB_WANTS_MAX, BLOB_WINDOW_BYTES_MAX
 from gateway.wire.frames import BlobNone, BlobPiece, BlobRefusal, BlobWant
 from outbox.blobref import BlobId
 
@@ -74,3 +74,13 @@ def test_nobody_asks_for_more_than_the_window() -> None:
     wanted.want(BlobWant(ONE, BLOB_WINDOW_BYTES_MAX, 10))
     wanted.refuse()
     assert wanted.next(100) == (ONE, BLOB_WINDOW_BYTES_MAX, 10)
+
+
+def test_nobody_asks_for_a_great_many_small_stretches() -> None:
+    wanted = Wanted()
+    for offset in range(BLOB_WANTS_MAX):
+        wanted.want(BlobWant(ONE, offset, 1))
+    with pytest.raises(CreditOverrun):
+        wanted.want(BlobWant(ONE, BLOB_WANTS_MAX, 1))
+    wanted.refuse()
+    wanted.want(BlobWant(ONE, BLOB_WANTS_MAX, 1))
