@@ -27,14 +27,16 @@ from gateway.client.limits import (
     BACKOFF_FIRST_S,
     CREDIT_DEFAULT,
     REQUEST_WITHIN_S,
+    ROWS_AT_ONCE,
     SEEN_MAX,
 )
 from gateway.client.line import Line
 from gateway.client.turns import Turns
 from gateway.client.wire import Wire
 from gateway.clock import Clock
-from gateway.errors import TimedOut, Unreachable
+from gateway.errors import Denied, TimedOut, Unreachable
 from outbox.blobref import OCTETS, BlobRef
+from outbox.errors import NotFound
 from outbox.ids import AgentId, EventId, NodeId
 from outbox.retry import full_jitter
 
@@ -269,11 +271,10 @@ class AgentClient:
         while True:
             try:
                 socket = await self._wire.open("/v1/watch", {"agent": self.name})
-                missed = await self.inbox(done=True, after=last, limit=SEEN_MAX)
                 failures = 0
                 async with socket:
-                    for row in missed:
-                        if _new(row, shown):
+                    while missed := [row for row in await self._since(last) if _new(row, shown)]:
+                        for row in missed:
                             last = row.event_id
                             yield row
                     async for text in socket:
@@ -284,6 +285,15 @@ class AgentClient:
             except (Unreachable, ConnectionClosed):
                 failures += 1
             await self._pause(failures or 1)
+
+    async def _since(self, last: EventId | None) -> list[InboxRow]:
+        """What came next after an event; the newest rows when that is forgotten, or there was none."""
+        try:
+            return await self.inbox(done=True, after=last, limit=ROWS_AT_ONCE)
+        except Denied as denied:
+            if denied.wire_code != NotFound.code:
+                raise
+            return await self.inbox(done=True, limit=ROWS_AT_ONCE)
 
     async def _insist(self, frame: Mapping[str, object | None], within_s: float) -> ServerFrame:
         deadline_ms = self._clock.mono_ms() + int(within_s * 1000)
@@ -338,6 +348,6 @@ def _new(row: InboxRow, shown: OrderedDict[_Shown, None]) -> bool:
     if _name(row) in shown:
         return False
     shown[_name(row)] = None
-    while len(shown) > SEEN_MAX * 2:
+    while len(shown) > SEEN_MAX:
         shown.popitem(last=False)
     return True

@@ -35,5 +35,8 @@ ASK_CAP_S = 1.0
 PIECE_BYTES = 256 * 1024
 """Of a file, read and sent at once."""
 
-SEEN_MAX = 1_000
-"""Rows that a watcher remembers to have shown, to show none twice after a reconnect."""
+ROWS_AT_ONCE = 1_000
+"""Rows of one answer, the most that a gateway gives."""
+
+SEEN_MAX = 2_000
+"""Rows that a watcher remembers to have shown, to show none twice after a reconnect: more than one answer."""

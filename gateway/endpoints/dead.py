@@ -16,6 +16,7 @@ from gateway.endpoints.reading import body_of, query_of
 from gateway.engine.deadletters import Dismiss, Redrive
 from gateway.engine.effects import Dismissed, Sent
 from gateway.engine.redrive import NEWEST
+from outbox.errors import NotFound
 from outbox.ids import EventId, event_id
 from outbox.records import Delivery, DeliveryState
 
@@ -52,7 +53,9 @@ class DeadRoutes:
 
     def _place(self, event: EventId) -> tuple[int, EventId]:
         rows = self._desk.reader.obligations(event)
-        return (rows[0].created_at_ms, event) if rows else NEWEST
+        if not rows:
+            raise NotFound(f"{event} is no event of this node", hint="leave `before` out to begin anew")
+        return rows[0].created_at_ms, event
 
     async def redrive(self, request: Request) -> Response:
         """Send one again, as a new event: 202. Asked twice, the same new event is the answer."""

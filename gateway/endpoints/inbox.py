@@ -10,9 +10,10 @@ from gateway.endpoints.answers import json
 from gateway.endpoints.bodies import InboxQuery
 from gateway.endpoints.desk import LocalDesk
 from gateway.endpoints.guard import principal_of
-from gateway.endpoints.limits import ROWS_BYTES_MAX, ROWS_MAX
+from gateway.endpoints.limits import ROWS_BYTES_MAX
 from gateway.endpoints.reading import query_of
-from outbox.ids import event_id
+from outbox.errors import NotFound
+from outbox.ids import AgentId, EventId, event_id
 from outbox.records import Received
 
 
@@ -27,29 +28,30 @@ class InboxRoute:
         return [Route("/v1/inbox", self.inbox, methods=["GET"])]
 
     async def inbox(self, request: Request) -> Response:
-        """The newest rows, or the first ones after an event; unfinished ones only, unless ``all``."""
+        """The newest rows, or the first ones after an event; unfinished ones only, unless ``all``.
+
+        404 after an event that never came for the agent, or was forgotten: whoever asks would take the rows
+        from somewhere else for those that follow.
+        """
         query = query_of(request, InboxQuery)
         agent = acting_agent(self._desk, principal_of(request), query.agent)
-        after = event_id(query.after) if query.after is not None else None
-        rows = self._desk.reader.inbox(agent, done=query.all, limit=ROWS_MAX)
-        if after is None:
+        if query.after is None:
+            rows = self._desk.reader.inbox(agent, done=query.all, limit=query.limit + 1)
             chosen = _fitting(rows[-query.limit :][::-1])[::-1]
         else:
-            chosen = _fitting(_following(rows, after)[: query.limit])
-            rows = _following(rows, after)
+            rows = self._after(agent, event_id(query.after), done=query.all, limit=query.limit + 1)
+            chosen = _fitting(rows[: query.limit])
         return json(InboxAnswer([self._row(row) for row in chosen], more=len(chosen) < len(rows)))
+
+    def _after(self, agent: AgentId, event: EventId, *, done: bool, limit: int) -> list[Received]:
+        rows = self._desk.reader.inbox_after(agent, event, done=done, limit=limit)
+        if rows is None:
+            raise NotFound(f"{event} is not in the inbox of {agent}", hint="leave `after` out to begin anew")
+        return rows
 
     def _row(self, row: Received) -> InboxRow:
         missing = row.blob is not None and self._desk.reader.blob(row.blob) is None
         return inbox_row(row, blob_missing=missing)
-
-
-def _following(rows: list[Received], after: str) -> list[Received]:
-    """The rows after an event; all of them when it is not among them (it may be done already)."""
-    for index, row in enumerate(rows):
-        if row.event_id == after:
-            return rows[index + 1 :]
-    return rows
 
 
 def _fitting(rows: list[Received]) -> list[Received]:

@@ -18,6 +18,11 @@ _NEWEST = (
 )
 """Of each state its newest rows are found at one end of the index; of all states together they are not."""
 
+_NEXT = (
+    "SELECT arrival FROM (SELECT arrival FROM received WHERE state = '{0}' AND to_agent = ?1 AND arrival > ?3"
+    " ORDER BY arrival LIMIT ?2)"
+)
+
 
 class LedgerReads(Asking):
     """The questions of ``outbox.store.ledger``."""
@@ -53,6 +58,19 @@ class LedgerReads(Asking):
         newest = " UNION ALL ".join(_NEWEST.format(state) for state in states)
         clause = f"WHERE arrival IN ({newest}) ORDER BY arrival DESC LIMIT ?2"
         return self._rows.all(RECEIVED, clause, agent, limit)[::-1]
+
+    def inbox_after(self, agent: AgentId, after: EventId, *, done: bool, limit: int) -> list[Received] | None:
+        """The rows that were accepted next after an event's own, oldest first; None when there is no such."""
+        ((arrival,),) = self._rows.database.rows(
+            "SELECT MIN(arrival) FROM received WHERE event_id = ? AND to_agent = ?",
+            (event_id_bytes(after), agent),
+        )
+        if arrival is None:
+            return None
+        states = TurnState if done else _OPEN_STATES
+        following = " UNION ALL ".join(_NEXT.format(state) for state in states)
+        clause = f"WHERE arrival IN ({following}) ORDER BY arrival LIMIT ?2"
+        return self._rows.all(RECEIVED, clause, agent, limit, arrival)
 
     def count_received(self) -> dict[str, int]:
         """Rows by state."""

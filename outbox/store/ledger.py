@@ -37,6 +37,10 @@ class LedgerStore(Protocol):
         """An agent's newest rows, newest last: the unfinished ones, or with ``done`` all of them."""
         ...
 
+    def inbox_after(self, agent: AgentId, after: EventId, *, done: bool, limit: int) -> list[Received] | None:
+        """The rows that were accepted next after an event's own, oldest first; None when there is no such."""
+        ...
+
     def count_received(self) -> dict[str, int]:
         """Rows by state."""
         ...

@@ -62,6 +62,16 @@ class TwinLedger(Transaction):
         found = self._in_order(row for row in rows if row.to_agent == agent)
         return found[max(0, len(found) - limit) :]
 
+    def inbox_after(self, agent: AgentId, after: EventId, *, done: bool, limit: int) -> list[Received] | None:
+        """The rows that were accepted next after an event's own, oldest first; None when there is no such."""
+        mine = self._in_order(row for row in self._received.values() if row.to_agent == agent)
+        places = [place for place, row in enumerate(mine) if row.event_id == after]
+        if not places:
+            return None
+        open_ = {ledger_key(row) for row in self._open.values()}
+        found = [row for row in mine[places[0] + 1 :] if done or ledger_key(row) in open_]
+        return found[:limit]
+
     def _in_order(self, rows: Iterable[Received]) -> list[Received]:
         return sorted(rows, key=lambda row: self._arrivals[ledger_key(row)])
 

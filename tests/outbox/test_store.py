@@ -130,6 +130,12 @@ def everything(store: Store, world: Any) -> tuple[Any, ...]:
         [store.ledger(event) for event in events],
         store.open_turns(),
         [store.inbox(agent, done=done, limit=ALL) for agent in (ANN, BOB) for done in (True, False)],
+        [
+            store.inbox_after(agent, row.event_id, done=done, limit=2)
+            for row in store.inbox(ANN, done=True, limit=4)
+            for agent in (ANN, BOB)
+            for done in (True, False)
+        ],
         store.count_received(),
         store.remembered(ANN, "k"),
         store.quarantined(),
@@ -456,6 +462,11 @@ def test_an_inbox_holds_the_newest_rows_of_one_agent(store: Store, world: Any) -
     assert store.inbox(ANN, done=False, limit=10) == rows
     assert store.inbox(ANN, done=False, limit=2) == rows[1:]
     assert store.inbox(ANN, done=True, limit=10) == [rows[0], done, *rows[1:]]
+    assert store.inbox_after(ANN, rows[0].event_id, done=True, limit=10) == [done, *rows[1:]]
+    assert store.inbox_after(ANN, rows[0].event_id, done=True, limit=1) == [done]
+    assert store.inbox_after(ANN, done.event_id, done=False, limit=10) == rows[1:]
+    assert store.inbox_after(ANN, rows[-1].event_id, done=True, limit=10) == []
+    assert store.inbox_after(BOB, rows[0].event_id, done=True, limit=10) is None
     assert store.inbox(ANN, done=True, limit=0) == []
     assert store.inbox(AgentId("nobody"), done=True, limit=10) == []
     assert store.count_received() == {"queued": 4, "done": 1}

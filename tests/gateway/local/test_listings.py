@@ -119,6 +119,10 @@ async def test_the_inbox_is_peeked_at_in_pieces(node: "LocalNode") -> None:
         assert [row.event_id for row in await bob.inbox(limit=2)] == events[3:]
         assert [row.event_id for row in await bob.inbox(after=events[1], limit=2)] == events[2:4]
         assert len(await bob.inbox()) == 4, "looking acknowledges nothing"
+        for reader, after in ((bob, "evt_" + "0" * 32), (gateway.agent("jen"), events[1])):
+            with pytest.raises(Denied) as caught:
+                await reader.inbox(after=after)
+            assert caught.value.wire_code == "not_found", "rows from elsewhere do not follow"
     for params in ({"limit": "0"}, {"limit": "x"}, {"all": "maybe"}, {"after": "evt_1"}, {"colour": "red"}):
         assert (await get(node, "bob", "/v1/inbox", **params))[0] == 400
 
