@@ -32,7 +32,7 @@ class Stage(StrEnum):
     DEAD_LETTER = "dead_letter"
 
 
-_RANK = {stage: rank for rank, stage in enumerate(Stage)}
+RANK = {stage: rank for rank, stage in enumerate(Stage)}
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -106,6 +106,8 @@ class EventTrace(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit
     traceparent: str | None = None
     told_by: NodeId
     """The node whose knowledge this is."""
+    carried: bool = False
+    """It came from nobody of that node and for nobody: its copies of other outboxes tell."""
     state: str
     """Of an event that went to several nodes: how the least advanced stands; ``receipts`` has all."""
     receipts: tuple[Receipt, ...] = ()
@@ -117,7 +119,7 @@ def assemble(known: Known) -> EventTrace:
     event, here = known.event, known.identity.node
     attempts = _attempts(known)
     answers = [*_receiver(known), *_sender(known)]
-    answers.sort(key=lambda pair: (pair[0], _RANK[pair[1].stage]))
+    answers.sort(key=lambda pair: (pair[0], RANK[pair[1].stage]))
     row = standing([row for row, _ in known.deliveries])
     to_node = row.node if row is not None else here
     states = [state for each, state in known.deliveries if each is row] or [

@@ -22,9 +22,10 @@ def trace(context: click.Context, *, event: str, as_json: bool) -> None:
     if as_json:
         emit_json(found)
         return
+    told_by = f"{found.told_by}, which carries it" if found.carried else found.told_by
     note(
         f"{found.kind} {found.event_id} from {found.from_agent or 'the gateway'}@{found.from_node}"
-        f" to {_recipients(found)}: {found.state}  (told by {found.told_by})"
+        f" to {_recipients(found)}: {found.state}  (told by {told_by})"
     )
     for receipt in found.receipts:
         said = " ".join(filter(None, (receipt.state, receipt.outcome, receipt.error)))

@@ -1,5 +1,7 @@
 """For which agent a request acts: an agent for itself, an admin for any agent that lives here."""
 
+from difflib import get_close_matches
+
 from auth.scopes import Admin, AsAgent, may_act_as
 from auth.scopes import Scope as Principal
 from gateway.endpoints.desk import LocalDesk
@@ -22,9 +24,16 @@ def acting_agent(desk: LocalDesk, principal: Principal, named: str | None) -> Ag
             agent = agent_id(named)
     if not may_act_as(principal, agent):
         raise Forbidden(f"this token does not speak for {agent}", hint="use the token of that agent")
-    if isinstance(principal, Admin) and all(row.name != agent for row in desk.reader.agents()):
-        raise NotFound(f"{agent} does not live on this node", hint="gateway agents shows who lives where")
+    if isinstance(principal, Admin):
+        _need_resident(agent, [row.name for row in desk.reader.agents()])
     return agent
+
+
+def _need_resident(agent: AgentId, residents: list[AgentId]) -> None:
+    if agent not in residents:
+        alike = get_close_matches(agent, residents, n=1)
+        hint = f"did you mean {alike[0]}?" if alike else "gateway agents shows who lives where"
+        raise NotFound(f"{agent} does not live on this node", hint=hint)
 
 
 def need_admin(principal: Principal) -> None:

@@ -3,10 +3,14 @@
 Incidents that tell of the past may be closed, too.
 """
 
+import asyncio
+
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from auth.scopes import Admin
+from gateway.api.carried import carried, told
 from gateway.api.delivery_state import WAITING_FOR_LINK, WAITING_FOR_OWNER, shown_state
 from gateway.api.mesh import LinkState
 from gateway.api.operator import IncidentsClosedAnswer
@@ -25,16 +29,18 @@ from gateway.endpoints.bodies import CloseIncidentsBody, DeliveriesQuery, Incide
 from gateway.endpoints.desk import LocalDesk
 from gateway.endpoints.errors import BadRequest
 from gateway.endpoints.guard import principal_of
-from gateway.endpoints.limits import ROWS_MAX
+from gateway.endpoints.limits import COPIED_ABOUT_MAX, COPY_CLOCKS_APART_MS, ROWS_MAX
 from gateway.endpoints.reading import body_of, query_of
 from gateway.engine.closing import CloseIncidents
 from gateway.engine.effects import IncidentsClosed
 from gateway.engine.pastincidents import PAST
+from gateway.home import Home
 from outbox.chain import Head
 from outbox.envelope import Event, decode_event
 from outbox.errors import NotFound
-from outbox.ids import EventId, Seq, event_id
+from outbox.ids import EventId, NodeId, Seq, event_id, event_id_ms
 from outbox.limits import PAGE_BYTES_MAX
+from outbox.reader import JournalReader
 from outbox.records import Delivery, DeliveryState
 
 _STORED = tuple(DeliveryState)
@@ -46,6 +52,8 @@ class JournalRoutes:
 
     def __init__(self, desk: LocalDesk) -> None:
         self._desk = desk
+        self._searching = asyncio.Lock()
+        """One search of the copies at a time."""
 
     def routes(self) -> list[Route]:
         """Paths and methods."""
@@ -60,9 +68,12 @@ class JournalRoutes:
     async def trace(self, request: Request) -> Response:
         """All that this node knows about one event. 404 when it knows nothing."""
         query_of(request, NoQuery)
-        event = event_id(request.path_params["event"])
+        event, principal = event_id(request.path_params["event"]), principal_of(request)
         found = self._trace(event)
-        if found is None or not sees(principal_of(request), found.from_agent, found.to_agent):
+        if found is None and isinstance(principal, Admin):
+            async with self._searching:
+                found = await asyncio.to_thread(_carried, self._desk.home, self._desk.identity.node, event)
+        if found is None or not sees(principal, found.from_agent, found.to_agent):
             raise NotFound(
                 f"this node knows nothing of {event}", hint="ask the node that sent or received it"
             )
@@ -149,3 +160,13 @@ class JournalRoutes:
             blob_missing=found.payload_ref is not None and reader.blob(found.payload_ref.sha256) is None,
         )
         return assemble(known)
+
+
+def _carried(home: Home, here: NodeId, event: EventId) -> EventTrace | None:
+    """From copies, if there are any: on a thread and a connection of its own, as it may take seconds."""
+    reader = JournalReader.open(home.journal)
+    try:
+        entries = reader.copied_about(event, event_id_ms(event) - COPY_CLOCKS_APART_MS, COPIED_ABOUT_MAX)
+    finally:
+        reader.close()
+    return carried(here, event, filter(None, (told(*each) for each in entries)))

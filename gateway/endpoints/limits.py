@@ -37,6 +37,12 @@ ROWS_MAX = 1_000
 ROWS_BYTES_MAX = 4 * 1024 * 1024
 """Payloads in one answer; the rows after it are asked for with ``after``."""
 
+COPY_CLOCKS_APART_MS = 24 * 3_600_000
+"""A trace that is looked for in copies begins with what came so long before the event by its own clock."""
+
+COPIED_ABOUT_MAX = 1_000
+"""Entries about one event that are taken from each copy: attempts, and ACKs that were repeated."""
+
 INVITE_TTL_S_DEFAULT = 900
 INVITE_TTL_S_MAX = 7 * 24 * 3600
 """A quarter of an hour to copy a code; at most a week for a machine that is set up later."""

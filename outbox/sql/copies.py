@@ -8,7 +8,7 @@ from outbox.chain import Checkpoint, Entry, Head, Page
 from outbox.copying import anchor, begun, copy_after, follows, grown, hash_at, known_before, trimmed
 from outbox.cursor import page_end
 from outbox.errors import StorageFailed
-from outbox.ids import NodeId, Seq
+from outbox.ids import Epoch, EventId, NodeId, Seq
 from outbox.limits import SEQ_MAX
 from outbox.records import Copy, Identity
 from outbox.schema import copied, seq_of
@@ -49,6 +49,28 @@ class CopyReads(Asking):
             raise StorageFailed(f"the copy of {source} has no checkpoint after {start}")
         entries, before = self._copied_entries(copy, start, end), self._copied_hash(copy, start)
         return Page(copy.epoch, entries, self._copied_checkpoint(copy, end), before)
+
+    def copied_about(self, event: EventId, since_ms: int, limit: int) -> list[tuple[NodeId, Epoch, Entry]]:
+        """Entries whose headers name an event, of what was copied since a time: so many of each copy."""
+        return [
+            (copy.source, copy.epoch, Entry(seq_of(key), header, body))
+            for copy in self.copies()
+            for key, header, body in self._rows.database.rows(
+                "SELECT position, CAST(header AS BLOB), CAST(body AS BLOB) FROM copied_entries"
+                " WHERE position > ? AND position <= ? AND INSTR(CAST(header AS BLOB), ?)"
+                " ORDER BY position LIMIT ?",
+                (self._copied_by(copy, since_ms), copied(copy.number, copy.last), event.encode(), limit),
+            )
+        ]
+
+    def _copied_by(self, copy: Copy, at_ms: int) -> int:
+        """The key up to which a copy was there before a time."""
+        ((key,),) = self._rows.database.rows(
+            "SELECT MAX(position) FROM copied_checkpoints"
+            " WHERE position BETWEEN ? AND ? AND copied_at_ms < ?",
+            (copied(copy.number, Seq(0)), copied(copy.number, copy.last), at_ms),
+        )
+        return int(key) if key is not None else copied(copy.number, Seq(0))
 
     def _copies_of(self, source: NodeId) -> list[Copy]:
         return self._rows.all(COPIES, "WHERE source = ? ORDER BY epoch", source)

@@ -6,8 +6,8 @@ end together with the cursor, in one transaction, and is trimmed at its beginnin
 
 from typing import Protocol
 
-from outbox.chain import Head, Page
-from outbox.ids import NodeId
+from outbox.chain import Entry, Head, Page
+from outbox.ids import Epoch, EventId, NodeId
 from outbox.records import Copy
 
 
@@ -31,6 +31,13 @@ class CopyStore(Protocol):
 
     def trim_copy(self, copy: Copy, batches: int) -> Copy | None:
         """Let go of so many batches at its beginning; None when nothing is left, and the copy is gone."""
+        ...
+
+    def copied_about(self, event: EventId, since_ms: int, limit: int) -> list[tuple[NodeId, Epoch, Entry]]:
+        """Entries whose headers name an event, of what was copied since a time: so many of each copy at most.
+
+        There is no index: copies are searched from that time on.
+        """
         ...
 
     def read_copy(self, source: NodeId, after: Head, entries_max: int, bytes_max: int) -> Page | None:

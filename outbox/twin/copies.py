@@ -6,7 +6,7 @@ from outbox.batch import batch_bytes
 from outbox.chain import Checkpoint, Entry, Head, Page
 from outbox.copying import anchor, begun, copy_after, follows, grown, hash_at, known_before, trimmed
 from outbox.cursor import page_end
-from outbox.ids import Epoch, NodeId, Seq
+from outbox.ids import Epoch, EventId, NodeId, Seq
 from outbox.records import Copy, Identity
 from outbox.twin.transaction import Transaction
 
@@ -86,6 +86,18 @@ class TwinCopies(Transaction):
         rest = trimmed(copy, gone[-1], size, following.copied_at_ms)
         self._set(self._copies, (copy.source, copy.epoch), rest)
         return rest
+
+    def copied_about(self, event: EventId, since_ms: int, limit: int) -> list[tuple[NodeId, Epoch, Entry]]:
+        """Entries whose headers name an event, of what was copied since a time: so many of each copy."""
+        found = []
+        for copy in self.copies():
+            content = self._contents[copy.number]
+            old = [end for end, batch in content.batches.items() if batch.copied_at_ms < since_ms]
+            start = max(old, default=0)
+            entries = [content.entries[seq] for seq in sorted(content.entries) if seq > start]
+            named = [entry for entry in entries if event.encode() in entry.header]
+            found += [(copy.source, copy.epoch, entry) for entry in named[:limit]]
+        return found
 
     def read_copy(self, source: NodeId, after: Head, entries_max: int, bytes_max: int) -> Page | None:
         """What follows a cursor in a copy, up to a checkpoint. Raises CursorError branches."""

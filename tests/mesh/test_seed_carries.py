@@ -2,6 +2,8 @@
 
 import pytest
 
+from gateway.api.trace import Stage
+from gateway.errors import Denied
 from gateway.judging.witness import Witness
 from outbox.ids import NodeId
 from tests.mesh.acting import at_work, rest, talk
@@ -79,6 +81,15 @@ async def test_laptops_that_are_never_online_together(laptops: tuple[Node, Node,
     async with mbp.client() as gateway:
         trace = await gateway.trace(promise.event_id)
     assert "vps" in str(trace), "the hop is shown"
+    async with vps.client() as gateway:
+        carried_ = await gateway.trace(promise.event_id)
+        with pytest.raises(Denied):
+            await gateway.trace("evt_" + "0" * 32)
+    assert (carried_.carried, carried_.from_node, carried_.to_node) == (True, "mbp", "lab")
+    ends = {step.stage: step for step in carried_.steps}
+    assert ends.keys() >= {Stage.EMITTED, Stage.ACCEPTED, Stage.ENGAGED}
+    assert (ends[Stage.EMITTED].node, ends[Stage.ACCEPTED].node) == ("mbp", "lab")
+    assert ends[Stage.ACCEPTED].seq is not None, "the place in the outbox of who accepted it"
 
 
 async def test_a_seed_in_the_middle_pushes_while_it_runs(laptops: tuple[Node, Node, Node]) -> None:

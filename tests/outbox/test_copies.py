@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from outbox.chain import Checkpoint, Entry, Head, Page, extend, follow, genesis, sign_checkpoint
 from outbox.errors import CursorBelowFloor, CursorPastEnd, InvalidCursor, StorageFailed
-from outbox.ids import Epoch, MeshId, NodeId, Seq
+from outbox.ids import Epoch, MeshId, NodeId, Seq, make_event_id
 from outbox.journal import Journal
 from outbox.memory import MemoryStore
 from outbox.reader import JournalReader
@@ -22,11 +22,12 @@ class Stream:
 
     def __init__(self, mesh: MeshId, node: NodeId = MBP, epoch: Epoch = FIRST) -> None:
         self.mesh, self.node = mesh, node
+        self.header = b"{}"
         self.head = genesis(mesh, node, epoch)
 
     def page(self, *bodies: bytes) -> Page:
         entries = tuple(
-            Entry(Seq(self.head.seq + place), b"{}", body) for place, body in enumerate(bodies, 1)
+            Entry(Seq(self.head.seq + place), self.header, body) for place, body in enumerate(bodies, 1)
         )
         before, self.head = self.head, extend(self.head, entries)
         checkpoint = sign_checkpoint(self.mesh, self.node, self.head, lambda _: b"s")
@@ -224,3 +225,25 @@ def test_the_twin_numbers_copies_as_the_journal_does(open_journal: Any, world: A
         keep(store, LAB, Stream(stream.mesh, LAB).page(b"b"))
     assert stores[0].copies() == stores[1].copies()
     assert isinstance(page.checkpoint, Checkpoint)
+
+
+def test_what_names_an_event_is_found_from_a_time_on(store: Store, world: Any) -> None:
+    event = make_event_id(5, b"e" * 10)
+    for node in (LAB, MBP):
+        stream = Stream(world.identity.mesh, node)
+        stream.header = b'{"eventId":"%s"}' % event.encode()
+        keep(store, node, stream.page(b"1", b"2"), 10)
+        stream.header = b"{}"
+        keep(store, node, stream.page(b"3"), 20)
+        stream.header = b'{"corrId":"%s"}' % event.encode()
+        keep(store, node, stream.page(b"4"), 30)
+
+    def found(since_ms: int, limit: int = 9) -> list[tuple[str, bytes]]:
+        return [(node, entry.body) for node, _, entry in store.copied_about(event, since_ms, limit)]
+
+    assert found(0) == [(node, body) for node in (LAB, MBP) for body in (b"1", b"2", b"4")]
+    assert found(10) == found(0)
+    assert found(11) == found(30) == [(LAB, b"4"), (MBP, b"4")]
+    assert found(31) == []
+    assert found(0, limit=1) == [(LAB, b"1"), (MBP, b"1")]
+    assert store.copied_about(make_event_id(6, b"e" * 10), 0, 9) == []
