@@ -5,7 +5,6 @@ is sent again: the gateway answers the second time what it answered the first, a
 """
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -28,19 +27,17 @@ from gateway.client.limits import (
     CREDIT_DEFAULT,
     REQUEST_WITHIN_S,
     ROWS_AT_ONCE,
-    SEEN_MAX,
 )
 from gateway.client.line import Line
+from gateway.client.shown import Shown
 from gateway.client.turns import Turns
 from gateway.client.wire import Wire
 from gateway.clock import Clock
 from gateway.errors import Denied, TimedOut, Unreachable
 from outbox.blobref import OCTETS, BlobRef
 from outbox.errors import NotFound
-from outbox.ids import AgentId, EventId, NodeId
+from outbox.ids import AgentId, EventId
 from outbox.retry import full_jitter
-
-_Shown = tuple[NodeId, EventId]
 
 Level = Literal["accepted", "processed", "reply"]
 
@@ -266,20 +263,19 @@ class AgentClient:
         """Rows as they are accepted, for ever; what came while the gateway was away follows later."""
         newest = await self.inbox(done=True, limit=1)
         last = newest[-1].event_id if newest else None
-        shown: OrderedDict[_Shown, None] = OrderedDict.fromkeys(map(_name, newest))
+        shown = Shown(newest)
         failures = 0
         while True:
             try:
                 socket = await self._wire.open("/v1/watch", {"agent": self.name})
                 failures = 0
                 async with socket:
-                    while missed := [row for row in await self._since(last) if _new(row, shown)]:
+                    while missed := shown.new(await self._since(last)):
                         for row in missed:
                             last = row.event_id
                             yield row
                     async for text in socket:
-                        row = msgspec.json.decode(text, type=ItemFrame).item
-                        if _new(row, shown):
+                        for row in shown.new([msgspec.json.decode(text, type=ItemFrame).item]):
                             last = row.event_id
                             yield row
             except (Unreachable, ConnectionClosed):
@@ -337,17 +333,3 @@ class AgentClient:
 
 def _payload(payload: object) -> object:
     return {"text": payload} if isinstance(payload, str) else payload
-
-
-def _name(row: InboxRow) -> _Shown:
-    """Two nodes may send an event under the same id."""
-    return row.from_node, row.event_id
-
-
-def _new(row: InboxRow, shown: OrderedDict[_Shown, None]) -> bool:
-    if _name(row) in shown:
-        return False
-    shown[_name(row)] = None
-    while len(shown) > SEEN_MAX:
-        shown.popitem(last=False)
-    return True
