@@ -142,7 +142,8 @@ class SimAgent:
     # --- turns
 
     async def _serve(self, gateway: SimGateway) -> None:
-        while True:
+        """Until the gateway ends: a task group that fails at that moment may swallow the cancellation."""
+        while not gateway.has_ended:
             self._sockets += 1
             subscriber = f"{self.name}-s{self._sockets}"
             box = gateway.turns.open(subscriber, self.name, self._session)

@@ -183,6 +183,8 @@ class SimGateway:
         """By its wall clock."""
         self.on_exit: Callable[[BaseException | None], None] = lambda _error: None
         """The process ended by itself."""
+        self.has_ended = False
+        """Its engine runs no more: nobody is answered."""
         self._network = network
         self._listens = listens
         self._local: Local
@@ -236,7 +238,7 @@ class SimGateway:
             self._network.join(self)
         async with asyncio.TaskGroup() as tasks:
             self._tasks = tasks
-            tasks.create_task(runtime.run())
+            tasks.create_task(self._run_engine(runtime))
             if home.beats:
                 tasks.create_task(rooms.keep_beating())
             tasks.create_task(rooms.publish_cursors(lambda: runtime.feed.head))
@@ -247,6 +249,12 @@ class SimGateway:
             tasks.create_task(peering.run())
             for resident in self.residents:
                 tasks.create_task(resident(self))
+
+    async def _run_engine(self, runtime: Runtime) -> None:
+        try:
+            await runtime.run()
+        finally:
+            self.has_ended = True
 
     def digest(self) -> str:
         """Of what its state room shows; "" before it has one."""
