@@ -1,14 +1,16 @@
 """The durable state of one gateway on SQLite: ``outbox.store.Store`` with one fsync a commit.
 
 Entries of the outbox are written at once, many rows to a statement. Rows of other tables wait in buffers,
-where reads by key find them; a query writes its own table's buffer first, and the commit writes all.
+where reads by key find them; a query writes its own table's buffer first, and the commit writes all: most of
+them as one value, which goes to their tables later (``outbox.changes``).
 """
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
 from outbox.database import Database
-from outbox.errors import StorageFailed, WorldError
+from outbox.errors import StorageFailed, StorageFull, WorldError
 from outbox.limits import WAL_BYTES
 from outbox.reader import read_identity
 from outbox.recent import RecentRows
@@ -91,10 +93,22 @@ class Journal(
             database.migrate(COMPONENT, MIGRATIONS)
             if identity is not None:
                 _claim(database, identity)
-            return cls(database)
+            journal = cls(database)
+            journal._catch_up()
         except WorldError:
             database.close()
             raise
+        return journal
+
+    def _catch_up(self) -> None:
+        """Put into the tables what a process that has ended had not put there yet; on a full disk, later."""
+        with suppress(StorageFull):
+            try:
+                self.begin()
+                self._rows.catch_up()
+                self.commit()
+            finally:
+                self.rollback()
 
     def close(self) -> None:
         """Roll back what is open and close the database."""
@@ -110,12 +124,13 @@ class Journal(
             raise StorageFailed("half a batch was appended; roll back")
         self._rows.flush()
         self.database.commit()
+        self._rows.kept()
         self._committed, self._lasting = self._head, self._identity
         self._keep_places()
 
     def rollback(self) -> None:
         """Forget the open transaction; does nothing when none is open."""
-        self._rows.clear()
+        self._rows.take_back()
         self._head, self._identity = self._committed, self._lasting
         self._forget_places()
         self._torn = False

@@ -107,6 +107,13 @@ RECENT_BODY_BYTES_MAX = 4096
 ROWS_BUFFERED_MAX = 4096
 """Changed rows of one table held back until the commit: a few ticks' worth, some MiB with usual bodies."""
 
+ROWS_BEHIND_MAX = 2048
+"""Rows whose new form stands among the changes and not in their tables: some MiB with usual bodies, and a
+tick that writes them all takes about 10 ms longer."""
+
+CHANGES_BYTES_MAX = 4 * 1024 * 1024
+"""The same in bytes of changes, since bodies may be large: half of the write-ahead log."""
+
 KEPT_MS = 30 * 24 * 3600 * 1000
 KEPT_ENTRIES = 5_000_000
 KEPT_BYTES = 4 * 1024**3

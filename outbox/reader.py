@@ -11,6 +11,7 @@ from outbox.errors import StorageFailed, WorldError
 from outbox.records import Identity
 from outbox.schema import COMPONENT, MIGRATIONS
 from outbox.sql.agents import AgentReads
+from outbox.sql.behind import SeenRows
 from outbox.sql.blobs import BlobReads
 from outbox.sql.copies import CopyReads
 from outbox.sql.cursors import CursorReads
@@ -19,7 +20,6 @@ from outbox.sql.errands import ErrandReads
 from outbox.sql.incidents import IncidentReads
 from outbox.sql.ledger import LedgerReads
 from outbox.sql.retention import RetentionReads
-from outbox.sql.rows import Rows
 
 
 class JournalReader(
@@ -39,7 +39,7 @@ class JournalReader(
     """
 
     def __init__(self, database: Database) -> None:
-        self._rows = Rows(database)
+        self._rows = SeenRows(database)
         read_identity(database)
 
     @property

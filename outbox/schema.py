@@ -26,6 +26,7 @@ from outbox.migrations import (
     v12_fewer_pages,
     v13_promises,
     v14_errands,
+    v15_changes,
 )
 
 COMPONENT = "journal"
@@ -68,4 +69,5 @@ MIGRATIONS = (
     v12_fewer_pages.STEP,
     v13_promises.STEP,
     v14_errands.STEP,
+    v15_changes.STEP,
 )

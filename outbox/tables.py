@@ -96,9 +96,9 @@ class Table(msgspec.Struct, Generic[Row], frozen=True, eq=False):
         """The query for one row by its key."""
         return _select_key(self.name, self.columns, self.key)
 
-    def upsert(self, rows: int) -> str:
-        """The statement that inserts or replaces so many rows."""
-        return _upsert(self.name, self.columns, self.key, rows)
+    def upsert(self, rows: int, into: str = "") -> str:
+        """The statement that inserts or replaces so many rows, of this table or another one of its form."""
+        return _upsert(into or self.name, self.columns, self.key, rows)
 
 
 class Places(NamedTuple):

@@ -33,7 +33,7 @@ class BlobReads(EpochReads):
             for table in _NAMERS
         )
         clause = f"WHERE stored_at_ms < ? AND {named} ORDER BY stored_at_ms, sha256 LIMIT ?"
-        return self._rows.all(BLOBS, clause, stored_before_ms, limit)
+        return self._rows.all(BLOBS, clause, stored_before_ms, limit, beside=(RECEIVED,))
 
     def naming(self, sha256: BlobId, limit: int) -> list[Naming]:
         """Entries of the own outbox and of copies that name a blob."""
@@ -52,8 +52,11 @@ class BlobReads(EpochReads):
 
     def blob_agents(self, sha256: BlobId) -> set[AgentId]:
         """Agents of this node that were sent an event that names a blob, or have sent one."""
-        found = self._rows.database.rows("SELECT DISTINCT to_agent FROM received WHERE blob = ?", (sha256,))
-        sent = self._rows.database.rows(
+        found = self._rows.ask(
+            (RECEIVED,), "SELECT DISTINCT to_agent FROM received WHERE blob = ?", (sha256,)
+        )
+        sent = self._rows.ask(
+            (DELIVERIES,),
             "SELECT DISTINCT from_agent FROM deliveries WHERE event_id IN"
             " (SELECT event_id FROM outbox WHERE blob = ?)",
             (sha256,),
@@ -84,7 +87,9 @@ class BlobReads(EpochReads):
             "WHERE blob IS NOT NULL AND state IN ('queued', 'leased')"
             " AND NOT EXISTS (SELECT 1 FROM blobs WHERE sha256 = blob) ORDER BY blob, arrival LIMIT ?"
         )
-        return [(row.body, row.source, True) for row in self._rows.all(RECEIVED, clause, limit)]
+        return [
+            (row.body, row.source, True) for row in self._rows.all(RECEIVED, clause, limit, beside=(BLOBS,))
+        ]
 
     def _copied(self, limit: int) -> list[tuple[bytes, NodeId, bool]]:
         rows = self._rows.database.rows(

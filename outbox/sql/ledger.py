@@ -61,7 +61,8 @@ class LedgerReads(Asking):
 
     def inbox_after(self, agent: AgentId, after: EventId, *, done: bool, limit: int) -> list[Received] | None:
         """The rows that were accepted next after an event's own, oldest first; None when there is no such."""
-        ((arrival,),) = self._rows.database.rows(
+        ((arrival,),) = self._rows.ask(
+            (RECEIVED,),
             "SELECT MIN(arrival) FROM received WHERE event_id = ? AND to_agent = ?",
             (event_id_bytes(after), agent),
         )
@@ -125,11 +126,11 @@ class LedgerWrites(Writing, LedgerReads):
 
     def _kept_places(self, event: EventId) -> Places:
         sql = "SELECT source, to_agent FROM received WHERE event_id = ? ORDER BY arrival"
-        return tuple(self._rows.database.rows(sql, (event_id_bytes(event),)))
+        return tuple(self._rows.ask((RECEIVED,), sql, (event_id_bytes(event),)))
 
     def _highest_unknown(self) -> EventId:
         if self._unknown_upto is None:
-            highest = self._rows.database.rows("SELECT max(event_id) FROM received")[0][0]
+            highest = self._rows.ask((RECEIVED,), "SELECT max(event_id) FROM received")[0][0]
             self._unknown_upto = event_id_from_bytes(highest or bytes(16))
         return self._unknown_upto
 

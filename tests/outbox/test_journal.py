@@ -310,6 +310,8 @@ def test_a_damaged_row_is_a_storage_failure(open_journal: Open, world: Any) -> N
     journal.begin()
     journal.put_delivery(world.delivery(1, node=NodeId("mbp"), to_agent=AgentId("bob")))
     journal.commit()
+    journal.close()
+    journal = open_journal()  # which puts it into its table
     journal.database.execute("UPDATE deliveries SET state = 'lost'")
     journal.close()
     journal = open_journal()  # which remembers nothing that it wrote

@@ -63,7 +63,8 @@ def test_an_event_is_known_whatever_was_forgotten(open_journal: Open, world: Any
 
     @given(STEPS)
     def walk(steps: Steps) -> None:
-        journal.database.execute("DELETE FROM received")
+        for table in ("received", "changes"):
+            journal.database.execute(f"DELETE FROM {table}")
         remembering = Remembering(journal, world)
         journal.begin()
         for what, number in steps:

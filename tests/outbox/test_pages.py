@@ -46,14 +46,14 @@ def end(journal: Journal, world: Any, number: int) -> None:
 @pytest.mark.parametrize(
     ("before", "what", "pages"),
     [
-        # entry with its index, checkpoint, delivery, due, unanswered
-        (None, send, 6),
-        # delivery, due, unanswered, heard, cursor
-        (send, settle, 5),
-        # turn, by id, open; entry, two indexes, checkpoint, cursor
-        (None, accept, 8),
-        # turn, open and done, by origin; entry, two indexes, checkpoint
-        (accept, end, 7),
+        # entry with its index, checkpoint, changes
+        (None, send, 4),
+        # changes
+        (send, settle, 2),
+        # changes; entry, two indexes, checkpoint
+        (None, accept, 5),
+        # changes; entry, two indexes, checkpoint
+        (accept, end, 5),
     ],
     ids=["send", "settle", "accept", "end"],
 )

@@ -1,0 +1,55 @@
+"""Rows that a commit has changed, as one value.
+
+An obligation changes three times within some milliseconds and then hardly ever again, and a turn and a cursor
+do much the same. So a commit writes what has changed as one row of ``changes``, whole rows in their new form,
+and they go to their own tables later: many at once, and each only as it is by then. Until then a row is
+*behind*, and who reads it looks into the changes first.
+
+A value is a map of table to rows in msgpack, a row its fields in their order. Fields are only ever added at
+the end, with a default, so that a newer program reads what an older one left. An empty value says that all
+before it is in the tables.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from outbox.errors import StorageFailed
+from outbox.tables import CURSORS, DELIVERIES, RECEIVED, Table
+
+BEHIND: tuple[Table[Any], ...] = (DELIVERIES, RECEIVED, CURSORS)
+"""Tables whose rows may be behind."""
+
+ALL_IN_TABLES = b""
+"""The value that stands for no change."""
+
+_BY_NAME = {table.name: table for table in BEHIND}
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(dict[str, list[list[Any]]]).decode
+
+
+def pack(changed: Mapping[Table[Any], Iterable[msgspec.Struct]]) -> bytes:
+    """The value of some rows."""
+    return _encode(
+        {table.name: [msgspec.structs.astuple(row) for row in rows] for table, rows in changed.items()}
+    )
+
+
+def unpack(value: bytes) -> dict[Table[Any], list[msgspec.Struct]]:
+    """The rows of a value that is not empty. Raises StorageFailed when it is none."""
+    try:
+        return {
+            _BY_NAME[name]: [_row(_BY_NAME[name], fields) for fields in rows]
+            for name, rows in _decode(value).items()
+        }
+    except (msgspec.MsgspecError, LookupError, ValueError) as error:
+        raise StorageFailed(f"a row of changes is damaged: {error}", hint="restore from a backup") from None
+
+
+def _row(table: Table[Any], fields: Sequence[object]) -> msgspec.Struct:
+    columns = table.columns
+    if len(fields) > len(columns):
+        raise ValueError(f"{len(fields)} fields for {table.name}")
+    row: msgspec.Struct = msgspec.convert(dict(zip(columns, fields, strict=False)), table.record)
+    return row
