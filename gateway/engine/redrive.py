@@ -20,6 +20,9 @@ from outbox.timestamps import rfc3339
 NEWEST = (1 << 62, EventId(f"evt_{'f' * 32}"))
 """A place before all dead letters."""
 
+OLDEST_ID = EventId(f"evt_{'0' * 32}")
+"""Below all ids of one moment: what was given up before a time was sent before it, too."""
+
 
 def handle(tick: Tick, residents: Residents, request: Redrive | Dismiss) -> Sent | Dismissed:
     """What an operator wants done. Raises as the two below."""
@@ -71,7 +74,7 @@ def dismiss(tick: Tick, request: Dismiss) -> Dismissed:
     if request.event_ids:
         rows = [row for event in request.event_ids for row in _dead(tick, event)]
     else:
-        found = tick.store.dead_letters(NEWEST, DISMISSED_MAX)
+        found = tick.store.dead_letters((request.before_ms, OLDEST_ID), DISMISSED_MAX)
         rows = [row for row in found if (row.dead_at_ms or 0) < request.before_ms]
     for row in rows:
         tick.store.put_delivery(replace(row, dismissed_at_ms=row.dismissed_at_ms or tick.now.wall_ms))

@@ -83,6 +83,20 @@ def test_what_leaves_the_list_stays_in_the_journal(buried: Any) -> None:
     assert buried.ask("a", Dismiss(req=94, event_ids=("evt_" + "9" * 32,))).code == "not_found"
 
 
+def test_the_old_ones_are_found_behind_however_many_young_ones(
+    buried: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.engine.redrive.DISMISSED_MAX", 2)
+    older = [buried.event, buried.sent("a", "ann", "bob"), buried.sent("a", "ann", "bob")]
+    buried.advance(60_000)
+    noon_ms = buried.wall_ms
+    young = [buried.sent("a", "ann", "bob") for _ in range(3)]
+    counts = [buried.ask("a", Dismiss(req=95 + n, before_ms=noon_ms)).count for n in range(3)]
+    assert counts == [2, 1, 0], "asked again, it goes on"
+    assert sorted(listed(buried)) == sorted(young)
+    assert all(buried.delivery("a", event).dismissed_at_ms is not None for event in older)
+
+
 def test_only_the_nodes_that_did_not_take_it_get_it_again(make_world: Any) -> None:
     world = make_world("a", "b", "c")
     world.live("a", "ann")
