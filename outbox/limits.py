@@ -123,7 +123,9 @@ READER_LEASE_MS = 7 * 24 * 3600 * 1000
 """So long unread entries wait for a node that does not show itself: a laptop's week off."""
 
 QUARANTINED_KEPT = 10_000
-"""Entries that are no events and are kept for an operator; the oldest go first."""
+QUARANTINED_BYTES_KEPT = 64 * 1024 * 1024
+"""Entries that are no events and are kept for an operator, and what they may take; the oldest go first. So
+many of the largest would be gigabytes, which an admitted node that lies could send in minutes."""
 
 LOCK_WAIT_S = 10.0
 """How long a start waits for the lock of a home whose holder has died: what it left behind is in its last

@@ -23,7 +23,7 @@ from outbox.chain import Checkpoint
 from outbox.envelope import EVERYONE, Event, Signal, encode_payload
 from outbox.ids import Epoch, NodeId, Seq, epoch_ordinal, event_id_ms
 from outbox.kinds import Kind
-from outbox.limits import QUARANTINED_KEPT
+from outbox.limits import QUARANTINED_BYTES_KEPT, QUARANTINED_KEPT
 from outbox.records import Batch, OutboxSize, Reader
 
 DEAD_READER = "dead_reader"
@@ -63,7 +63,10 @@ def _retain(tick: Tick, rule: Retention, readers: list[Reader]) -> bool:
     if chosen:
         _say(tick, tick.store.move_floor(chosen[-1].epoch, chosen[-1].seq))
     older = pastincidents.grow_old(tick, rule.age_ms)
-    tick.store.prune_incidents(tick.now.wall_ms - rule.age_ms, INCIDENTS_CLOSED_KEPT, QUARANTINED_KEPT)
+    closed_before_ms = tick.now.wall_ms - rule.age_ms
+    tick.store.prune_incidents(
+        closed_before_ms, INCIDENTS_CLOSED_KEPT, QUARANTINED_KEPT, QUARANTINED_BYTES_KEPT
+    )
     return ledgerfloors.prune(tick) or older or (more and bool(chosen))
 
 

@@ -18,6 +18,13 @@ _LATER = "SELECT 1 FROM outbox o WHERE o.event_id = {0}.event_id AND o.position 
 _FORGOTTEN_WHOLLY = f"{_FORGOTTEN} AND NOT EXISTS ({_LATER})"
 
 
+_TOO_HEAVY = (
+    "WHERE arrival <= (SELECT MAX(arrival) FROM (SELECT arrival, SUM(LENGTH(header) + LENGTH(body))"
+    " OVER (ORDER BY arrival DESC) AS weight FROM quarantined) WHERE weight > ?)"
+)
+"""What is in quarantine before the newest that together are light enough."""
+
+
 class RetentionReads(EpochReads):
     """The questions of ``outbox.store.retention``."""
 
@@ -135,7 +142,9 @@ class RetentionWrites(EpochWrites, LedgerWrites, RetentionReads):
         """Insert or replace it."""
         self._rows.put(LEDGER_FLOORS, row)
 
-    def prune_incidents(self, closed_before_ms: int, closed_max: int, quarantined_max: int) -> None:
+    def prune_incidents(
+        self, closed_before_ms: int, closed_max: int, quarantined_max: int, quarantined_bytes_max: int
+    ) -> None:
         """Forget what was closed before a time, or before so many others, and old quarantined entries."""
         nth = "SELECT closed_at_ms FROM incidents WHERE closed_at_ms > 0 ORDER BY closed_at_ms DESC LIMIT 1"
         self._rows.drop(
@@ -147,3 +156,4 @@ class RetentionWrites(EpochWrites, LedgerWrites, RetentionReads):
         )
         newest = "(SELECT arrival FROM quarantined ORDER BY arrival DESC LIMIT ?)"
         self._rows.drop(QUARANTINED, f"WHERE arrival NOT IN {newest}", quarantined_max)
+        self._rows.drop(QUARANTINED, _TOO_HEAVY, quarantined_bytes_max)

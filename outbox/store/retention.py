@@ -65,8 +65,12 @@ class RetentionStore(Protocol):
         """Insert or replace it."""
         ...
 
-    def prune_incidents(self, closed_before_ms: int, closed_max: int, quarantined_max: int) -> None:
+    def prune_incidents(
+        self, closed_before_ms: int, closed_max: int, quarantined_max: int, quarantined_bytes_max: int
+    ) -> None:
         """Forget incidents that were closed before a time, and all but the newest quarantined entries.
+
+        Of these so many stay as are within both bounds; bytes are those of headers and bodies.
 
         Of the closed ones ``closed_max`` stay, and what was closed in the same moment as the oldest of them.
         """

@@ -99,7 +99,9 @@ class TwinRetention(TwinEpochs, TwinDeliveries, TwinLedger, TwinIncidents, TwinA
         """Insert or replace it."""
         self._set(self._ledger_floors, row.source, row)
 
-    def prune_incidents(self, closed_before_ms: int, closed_max: int, quarantined_max: int) -> None:
+    def prune_incidents(
+        self, closed_before_ms: int, closed_max: int, quarantined_max: int, quarantined_bytes_max: int
+    ) -> None:
         """Forget what was closed before a time, or before so many others, and old quarantined entries."""
         self._log()
         closed = [row.closed_at_ms for row in self._incidents.values() if row.closed_at_ms is not None]
@@ -107,7 +109,12 @@ class TwinRetention(TwinEpochs, TwinDeliveries, TwinLedger, TwinIncidents, TwinA
         for key, incident in list(self._incidents.items()):
             if incident.closed_at_ms is not None and incident.closed_at_ms < before_ms:
                 self._drop(self._incidents, key)
-        for row in self.quarantined()[: max(0, len(self._quarantined) - quarantined_max)]:
+        kept, weight = 0, 0
+        for row in reversed(self.quarantined()):
+            weight += len(row.header) + len(row.body)
+            if kept < quarantined_max and weight <= quarantined_bytes_max:
+                kept += 1
+                continue
             place = (row.source, row.epoch, row.seq)
             self._drop(self._quarantined, place)
             self._drop(self._caught, place)

@@ -257,10 +257,24 @@ def test_closed_incidents_and_old_quarantine_are_forgotten(store: Store) -> None
     for seq in (3, 1, 2):
         row = Quarantined(source=MBP, epoch=FIRST, seq=Seq(seq), reason="r", header=b"", body=b"")
         store.quarantine(row)
-    store.prune_incidents(11, 9, 2)
+    store.prune_incidents(11, 9, 2, 99)
     store.commit()
     assert [row.subject for row in store.incidents(open_only=False)] == ["b", "c"]
     assert [row.seq for row in store.quarantined()] == [1, 2]
+
+
+@pytest.mark.parametrize(("bytes_max", "kept"), [(99, [1, 2, 3]), (8, [2, 3]), (7, [3]), (3, []), (0, [])])
+def test_of_what_is_in_quarantine_the_newest_stay_within_so_many_bytes(
+    store: Store, bytes_max: int, kept: list[int]
+) -> None:
+    store.begin()
+    for seq in (1, 2, 3):
+        store.quarantine(
+            Quarantined(source=MBP, epoch=FIRST, seq=Seq(seq), reason="r", header=b"h", body=b"\x00bc")
+        )
+    store.prune_incidents(0, 9, 9, bytes_max)
+    store.commit()
+    assert [row.seq for row in store.quarantined()] == kept
 
 
 def test_of_closed_incidents_the_newest_stay(store: Store) -> None:
@@ -269,7 +283,7 @@ def test_of_closed_incidents_the_newest_stay(store: Store) -> None:
         closed_at_ms = 10 + number // 2
         store.put_incident(Incident(kind="k", subject=str(number), opened_at_ms=1, closed_at_ms=closed_at_ms))
     store.put_incident(Incident(kind="k", subject="open", opened_at_ms=1))
-    store.prune_incidents(0, 3, 9)
+    store.prune_incidents(0, 3, 9, 9)
     store.commit()
     left = [row.subject for row in store.incidents(open_only=False)]
     assert left == ["2", "3", "4", "5", "open"], "what was closed in the moment of the third stays with it"

@@ -654,7 +654,7 @@ class Twins(RuleBasedStateMachine):
             if oldest:
                 store.move_floor(oldest[-1].epoch, oldest[-1].seq)
             store.prune_ledger(source, EPOCH, Seq(upto), 3)
-            store.prune_incidents(upto, 2, 2)
+            store.prune_incidents(upto, 2, 2, 3)
 
     @rule(after=st.integers(-1, 12), entries_max=st.integers(0, 6), bytes_max=st.integers(0, 900))
     def read(self, after: int, entries_max: int, bytes_max: int) -> None:
