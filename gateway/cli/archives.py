@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def backup(
     context: click.Context, *, file: Path, with_keys: bool, without_blobs: bool, as_json: bool
 ) -> None:
-    """Write this node into FILE (0600) and check it; the gateway may run meanwhile."""
+    """Write this node into FILE, and check it. The file is 0600; the gateway may run meanwhile."""
     from gateway.backup.making import make_backup
     from gateway.clock import Clock
 
@@ -129,14 +129,14 @@ def _progress(label: str) -> Iterator[Callable[[int, int], None]]:
 
 @click.group()
 def doubts() -> None:
-    """Nodes that have to say what was done for them before this node was restored."""
+    """Whose answers a restored node waits for. They say what it had done for them before."""
 
 
 @doubts.command("list")
 @as_json
 @click.pass_context
 def listed(context: click.Context, *, as_json: bool) -> None:
-    """Whose answer is waited for; nothing of theirs is handed to an agent before."""
+    """Whose answer is waited for. Nothing of theirs is handed to an agent before."""
     status = ask(context, lambda gateway: gateway.status())
     rows = list(status.process.awaited)
     if as_json:
@@ -149,7 +149,7 @@ def listed(context: click.Context, *, as_json: bool) -> None:
 @as_json
 @click.pass_context
 def end(context: click.Context, *, as_json: bool) -> None:
-    """Wait no longer: what is open is handed to agents, and reported as possibly done before."""
+    """Wait no longer. What is open is handed to agents, and reported as possibly done before."""
     ended = ask(context, lambda gateway: gateway.end_doubts())
     if as_json:
         emit_json(ended)

@@ -45,7 +45,7 @@ def list_blobs(context: click.Context, *, as_json: bool) -> None:
 @click.option("--as", "agent", metavar="AGENT", help="Read as an agent, which an event has to name it for.")
 @click.pass_context
 def get(context: click.Context, *, sha256: str, output: Path | None, agent: str | None) -> None:
-    """Read the blob SHA256, to stdout or a file; its hash is checked at the end."""
+    """Read the blob SHA256, to stdout or a file. Its hash is checked at the end."""
     from outbox.blobref import blob_id
 
     name = blob_id(sha256)
@@ -88,7 +88,7 @@ async def _pour(blobs: "Blobs", ref: "BlobRef", file: BinaryIO, progress: "Progr
 @as_json
 @click.pass_context
 def put(context: click.Context, *, file: Path, as_json: bool) -> None:
-    """Bring a FILE to the gateway, to be named by a message within the hour; prints its hash."""
+    """Bring a FILE to the gateway. A message has to name it within the hour; prints its hash."""
 
     async def work() -> "BlobRef":
         async with operator(context) as gateway:

@@ -41,7 +41,7 @@ def demo(
     no_report: bool,
     as_json: bool,
 ) -> int:
-    """Run three gateways on this machine, let agents talk, kill one, and judge it all.
+    """Run three gateways here, let agents talk, and judge it all. One of them is killed meanwhile.
 
     Every conversation, yours too, gets a burst of 120 messages around the kill and one of each kind of
     trouble. Exit code 0 means that every promise was kept, by the journals and by the Spark report.

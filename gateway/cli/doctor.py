@@ -12,7 +12,10 @@ from gateway.cli.output import emit_json, table
 @as_json
 @click.pass_context
 def doctor(context: click.Context, *, as_json: bool) -> int:
-    """Check home, keys, settings, database, audit, clock, tokens, socket, gateway, Java. Changes nothing."""
+    """Check home, keys, settings, database and gateway. And audit, clock, tokens, socket, links, Java.
+
+    Changes nothing.
+    """
     from gateway.cli.checks import Level, examine
 
     findings = examine(current_home(context))

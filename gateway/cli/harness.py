@@ -142,7 +142,7 @@ def run(
     keep: bool,
     as_json: bool,
 ) -> int:
-    """Run real gateways under real faults and judge what is left on their disks.
+    """Run real gateways under real faults, and judge them. By what is left on their disks.
 
     The same seed plans the same faults. Exits with 1 when a promise was broken, and keeps homes and logs.
     Classes that this machine cannot inject are named with the reason.

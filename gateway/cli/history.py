@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @as_json
 @click.pass_context
 def trace(context: click.Context, *, event: str, as_json: bool) -> None:
-    """Where is EVENT? Every step that this node knows, with times and positions."""
+    """Where is EVENT? Every step, with times and positions. A seed knows what went through it, too."""
     found = ask(context, lambda gateway: gateway.trace(event))
     if as_json:
         emit_json(found)
@@ -128,7 +128,7 @@ def redrive(context: click.Context, *, event: str, expires: int | None, as_json:
 @as_json
 @click.pass_context
 def prune(context: click.Context, *, events: tuple[str, ...], older_than: int | None, as_json: bool) -> None:
-    """Take dead letters from the list and close their incidents; trace still shows them."""
+    """Take dead letters from the list. Their incidents are closed; trace still shows them."""
     if bool(events) == (older_than is not None):
         raise click.UsageError("name events, or say --older-than")
     count = ask(context, lambda gateway: gateway.prune_dead(*events, older_than_ms=older_than or 0))
@@ -143,7 +143,7 @@ def prune(context: click.Context, *, events: tuple[str, ...], older_than: int | 
 @as_json
 @click.pass_context
 def incidents(context: click.Context, *, closed: bool, as_json: bool) -> None:
-    """Promises that this node sees broken: what, about which event or node, since when."""
+    """Promises that this node sees broken. What, about which event or node, since when."""
     if context.invoked_subcommand is not None:
         return
     rows = ask(context, lambda gateway: gateway.incidents(closed=closed))
@@ -167,7 +167,7 @@ def incidents(context: click.Context, *, closed: bool, as_json: bool) -> None:
 def close_incidents(
     context: click.Context, *, about: tuple[str, ...], kind: str | None, older_than: int | None, as_json: bool
 ) -> None:
-    """Close what has been seen: incidents about ABOUT, of a kind or of an age, that tell of the past.
+    """Close what has been seen and tells of the past. Incidents about ABOUT, of a kind or of an age.
 
     Others end with their reason: a full disk, a message that nobody has accepted yet.
     """

@@ -30,7 +30,7 @@ def invite(
     reads_all: bool,
     as_json: bool,
 ) -> None:
-    """Invite one machine: prints a single-use join code, for the node NODE if one is named."""
+    """Invite one machine: prints a single-use join code. For the node NODE, if one is named."""
     ttl_s = max(1, ttl // 1000) if ttl is not None else None
     if ttl_s is not None and ttl_s > INVITE_TTL_S_MAX:
         raise click.BadParameter("an invite is good for 7d at most", param_hint="--ttl")

@@ -237,7 +237,7 @@ def compact(*, lake: LakePath, as_json: bool) -> None:
 @as_json
 @click.pass_context
 def verify(context: click.Context, *, lake: LakePath, homes: tuple[Path, ...], as_json: bool) -> None:
-    """Read every file again: checksums, names, order, holes; signatures of the nodes whose homes are here."""
+    """Read every file again. Checksums, names, order, holes; signatures of the nodes whose homes are here."""
     from gateway.lake.homes import node_of
     from gateway.lake.lake import Lake
 
@@ -273,7 +273,7 @@ def verify(context: click.Context, *, lake: LakePath, homes: tuple[Path, ...], a
 @click.option("--seed", type=click.IntRange(0, 2**20), default=1, show_default=True)
 @as_json
 def generate(*, lake: Path, events: int, seed: int, as_json: bool) -> None:
-    """Fill an empty directory with made-up history in which every class of incident is planted.
+    """Fill an empty directory with made-up history. Every class of incident is planted in it.
 
     What a report must find is in truth/: to try a report, its limits, or your own rules.
     """

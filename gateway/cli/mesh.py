@@ -164,7 +164,7 @@ def set_(
     no_group: bool,
     as_json: bool,
 ) -> None:
-    """Change who stands in for an agent, and its groups; what is not named stays."""
+    """Change who stands in for an agent, and its groups. What is not named stays."""
     if (fallback and no_fallback) or (group and no_group):
         raise click.UsageError("name some, or none; not both")
     changed = ask(
@@ -194,7 +194,7 @@ def _tell_unknown(nodes: tuple[str, ...]) -> None:
 @click.argument("name")
 @click.pass_context
 def remove(context: click.Context, *, name: str) -> None:
-    """Take an agent away; its unfinished turns fail, and their senders are told."""
+    """Take an agent away. Its unfinished turns fail, and their senders are told."""
     ask(context, lambda gateway: gateway.remove_agent(name))
     note(f"{name} does not live here any more")
 

@@ -205,7 +205,7 @@ def reply(
     id_: str | None,
     as_json: bool,
 ) -> None:
-    """Answer EVENT of the inbox with TEXT (or stdin); its turn is done with it."""
+    """Answer EVENT of the inbox with TEXT (or stdin). Its turn is done with it."""
     body = _body(text, file)
 
     async def work(me: "AgentClient") -> "SentAnswer":
@@ -227,7 +227,7 @@ def reply(
 @as_json
 @click.pass_context
 def ack(context: click.Context, *, event: str, failed: str | None, agent: str, as_json: bool) -> None:
-    """Say that the turn of EVENT is over, without an answer; a reply that was read is cleared like this."""
+    """End the turn of EVENT without an answer. A reply that was read is cleared like this, too."""
     settled = ask_as(context, agent, lambda me: me.ack(event, failed=failed, within_s=ANSWER_WITHIN_S))
     if as_json:
         emit_json(settled)
@@ -267,7 +267,7 @@ def inbox(context: click.Context, *, agent: str, done: bool, limit: int, as_json
 @as_json_lines
 @click.pass_context
 def watch(context: click.Context, *, agent: str, as_json: bool) -> None:
-    """Show what comes for an agent, as it comes, until interrupted; acknowledges nothing."""
+    """Show what comes for an agent, as it comes. Until interrupted; acknowledges nothing."""
 
     async def work() -> None:
         async with speaker(context, agent) as gateway, aclosing(gateway.agent(agent).watch()) as rows:

@@ -65,7 +65,7 @@ def _print_entry(row: "OutboxRow") -> None:
 @as_json
 @click.pass_context
 def verify(context: click.Context, *, as_json: bool) -> None:
-    """Walk the whole chain, check every signature, hash every blob; the gateway may run meanwhile."""
+    """Walk the chain, check all signatures, hash all blobs. The gateway may run meanwhile."""
     from gateway.cli.blobcheck import check_blobs
 
     key = node_key(current_home(context))
@@ -98,7 +98,7 @@ def verify(context: click.Context, *, as_json: bool) -> None:
 @click.option("--raw", is_flag=True, help="All of it verbatim and signed: collect --file reads it anywhere.")
 @click.pass_context
 def export(context: click.Context, *, first: int, last: int | None, raw: bool) -> None:
-    """Entries of the current epoch as NDJSON: position, header and event; the gateway may run meanwhile."""
+    """Entries of the current epoch as NDJSON. Position, header and event; the gateway may run meanwhile."""
     if raw:
         if first != 1 or last is not None:
             raise click.UsageError("--raw is the whole outbox: not with --from or --to")
@@ -142,7 +142,7 @@ def _export_raw(context: click.Context) -> None:
 @as_json
 @click.pass_context
 def prune(context: click.Context, *, force: bool, as_json: bool) -> None:
-    """Forget now what is beyond the retention.* settings; what is still owed stays in any case."""
+    """Forget now what is beyond the retention.* settings. What is still owed stays in any case."""
     answer = ask(context, lambda gateway: gateway.prune_outbox(force=force))
     while answer.more:
         answer = ask(context, lambda gateway: gateway.prune_outbox(force=force))

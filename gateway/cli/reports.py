@@ -96,7 +96,7 @@ def report(
     refresh: int,
     as_json: bool,
 ) -> None:
-    """Judge every delivery in the lake: incidents, latencies, an HTML report. Needs Spark and Java."""
+    """Judge every delivery in the lake. Incidents, latencies, an HTML report; needs Spark and Java."""
     import platformdirs
 
     from gateway.cli.followed import follow_lake

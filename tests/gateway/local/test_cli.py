@@ -66,6 +66,16 @@ def test_help_loads_nothing_heavy() -> None:
 
 
 @pytest.mark.parametrize(
+    "group",
+    ["", "agent", "backup", "blob", "dead", "doubts", "harness", "incidents", "invites", "lake", "outbox"],
+)
+def test_no_line_of_help_is_cut(group: str, capfd: pytest.CaptureFixture[str]) -> None:
+    main([*group.split(), "--help"])
+    listed = capfd.readouterr().out.partition("Commands:")[2]
+    assert [line for line in listed.splitlines() if line.endswith("...")] == []
+
+
+@pytest.mark.parametrize(
     ("words", "code"),
     [
         (["--version"], Exit.OK),
