@@ -17,6 +17,7 @@ from auth.gatekeeper import Gatekeeper
 from auth.joiner import Joiner
 from auth.keyring import Keyring
 from auth.sqlite_ledger import SqliteLedger
+from gateway.activity import Activity
 from gateway.beats import BeatCounter
 from gateway.blobs.keeper import BlobKeeper
 from gateway.blobs.threads import ThreadedBlobs
@@ -78,6 +79,7 @@ class Gateway:
         lock = self._stack.enter_context(HomeLock(home.lock))
         self._home, self._config, self._clock = home, config, clock
         self._started_at_ms = clock.wall_ms()
+        self._activity = Activity()
         self._key = Keyring(home.keys).kept_node_key()
         self._opening = opening = Opening(home, config, Boot.made(clock))
         self._writer = open_writer(opening, clock, lock)
@@ -130,7 +132,7 @@ class Gateway:
         rooms.watch(runtime.see)
         rooms.watch(registry.see)
         rooms.watch(peering.see)
-        desk = self._desk(runtime, registry, peering, turns, blobs)
+        desk = self._desk(runtime, registry, peering, turns, blobs, rooms=rooms)
         peer_desk = PeerDesk(local, self._gatekeeper, rooms, registry, self.reach.names)
         unix = bind_unix(self._home.socket)
         self._stack.callback(unix.close)
@@ -182,7 +184,14 @@ class Gateway:
         return policy
 
     def _desk(
-        self, runtime: Runtime, registry: Registry, peering: Peering, turns: TurnSockets, blobs: BlobKeeper
+        self,
+        runtime: Runtime,
+        registry: Registry,
+        peering: Peering,
+        turns: TurnSockets,
+        blobs: BlobKeeper,
+        *,
+        rooms: Rooms,
     ) -> GatewayDesk:
         return GatewayDesk(
             runtime=runtime,
@@ -198,6 +207,8 @@ class Gateway:
             clock=self._clock,
             tokens=self._tokens,
             blobs=blobs,
+            activity=self._activity,
+            rooms=rooms,
         )
 
     # --- what is said in the room
@@ -224,6 +235,7 @@ class Gateway:
 
     def _beat(self, rooms: Rooms, registry: Registry) -> None:
         rooms.beat(registry.linked(), self.reach.endpoints)
+        rooms.say_activity(self._activity.latest())
 
 
 def _issuer(home: Home) -> Issuer | None:

@@ -9,6 +9,7 @@ from auth.gatekeeper import Gatekeeper
 from auth.invites import Invite, read_invite_token
 from auth.joincodes import encode_join_code
 from auth.scopes import Admin, Scope
+from gateway.activity import Activity
 from gateway.api.mesh import LinkState, LinkStatus, NodeStatus
 from gateway.blobs.keeper import BlobKeeper
 from gateway.clock import Clock
@@ -19,10 +20,10 @@ from gateway.home import Home
 from gateway.links.peering import Peering
 from gateway.links.reach import Reach
 from gateway.links.registry import Registry
-from gateway.rooms import SOFTWARE
+from gateway.rooms import SOFTWARE, Rooms
 from gateway.runtime import Runtime
 from gateway.tokens import TokenTable
-from outbox.ids import NodeId
+from outbox.ids import AgentId, NodeId
 from outbox.reader import JournalReader
 from outbox.records import Identity
 from stateroom.dialer import DialState
@@ -45,6 +46,8 @@ class GatewayDesk:
     clock: Clock
     tokens: TokenTable
     blobs: BlobKeeper
+    activity: Activity
+    rooms: Rooms
 
     @property
     def identity(self) -> Identity:
@@ -56,6 +59,10 @@ class GatewayDesk:
         if token is None:
             return Admin() if trusted_socket else None
         return self.tokens.scope(token)
+
+    def last_active_ms(self, node: NodeId, agent: AgentId) -> int | None:
+        """When another node last heard of an agent, by its own clock."""
+        return self.rooms.last_active_ms(node, agent)
 
     def links(self) -> Sequence[LinkStatus]:
         """All links, by node."""

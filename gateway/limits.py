@@ -54,6 +54,9 @@ LOG_WAITING_BYTES_MAX = 1024 * 1024
 HEARTBEAT_S = 5.0
 """Six heartbeats fit into the time after which a node counts as offline."""
 
+ACTIVITY_EVERY_S = 30.0
+"""Who of the agents was active when is told at most this often: all nodes read it, none acts on it."""
+
 CURSORS_EVERY_S = 3.0
 """Cursors are published, passed on and looked at, at most this often: they only ever prove a loss, which
 nobody looks for before an acknowledgement is ten seconds late, and are there by then over two nodes between.

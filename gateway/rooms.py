@@ -4,7 +4,7 @@ Everything is said as a signed record; everything is read through the index, as 
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -19,13 +19,14 @@ from gateway.clock import Clock
 from gateway.crashpoint import CrashPoint, crashpoint
 from gateway.door import CURSORS_ROOM, PIPE_ALL, STATE_ROOM
 from gateway.engine.effects import AgentChanged
-from gateway.limits import CURSORS_EVERY_S, HEARTBEAT_S
+from gateway.limits import ACTIVITY_EVERY_S, CURSORS_EVERY_S, HEARTBEAT_S
 from gateway.unsaid import unsaid
 from outbox.chain import Checkpoint, Head, genesis
 from outbox.forks import ForkProof
-from outbox.ids import Epoch, NodeId, epoch_ordinal
+from outbox.ids import AgentId, Epoch, NodeId, epoch_ordinal
 from outbox.records import Identity, LocalAgent
 from stateroom.bodies import (
+    ActivityBody,
     AdmissionBody,
     AgentBody,
     Body,
@@ -71,6 +72,8 @@ class Rooms:
         self._presence = Presence(self._index.heartbeat)
         self.beats = BeatCounter(None)
         self._shown: tuple[object, ...] = ()
+        self._active: dict[AgentId, int] = {}
+        self._active_next_ms = 0
         self._cursors: dict[NodeId, Head] = {}
         self._said: tuple[tuple[str, ...], Checkpoint | None] | None = None
         self._cursors_changed = asyncio.Event()
@@ -192,6 +195,20 @@ class Rooms:
         body = HeartbeatBody(at_ms=now_ms, links=links, endpoints=endpoints)
         counter = self.beats.next(now_ms)
         self.state.beat(self._sign(RoomMap.PRESENCE, self._identity.node, body, counter=counter))
+
+    def say_activity(self, agents: Mapping[AgentId, int]) -> None:
+        """When the agents here last said something, if that is news and was not told a moment ago."""
+        now_ms = self._clock.mono_ms()
+        if agents == self._active or now_ms < self._active_next_ms:
+            return
+        self._active, self._active_next_ms = dict(agents), now_ms + int(ACTIVITY_EVERY_S * 1000)
+        body = ActivityBody(agents={str(agent): at_ms for agent, at_ms in agents.items()})
+        counter = self.beats.next(self._clock.wall_ms())
+        self.state.beat(self._sign(RoomMap.ACTIVITY, self._identity.node, body, counter=counter))
+
+    def last_active_ms(self, node: NodeId, agent: AgentId) -> int | None:
+        """When another node last heard of an agent, by its own clock."""
+        return self._presence.last_active_ms(node, agent)
 
     # --- keeping it going
 

@@ -9,6 +9,7 @@ map             key           body
 ``cursors``     node id       CursorsBody: how far the node has read the others
 ``forks``       node/epoch    ForkBody: proof that the node wrote two histories
 ``presence``    node id       HeartbeatBody; travels in awareness, never stored
+``activity``    node id       ActivityBody; as ``presence``
 ==============  ============  ==================================================
 
 JSON, camelCase, no unknown fields. Source: the state room section of ``docs/PROTOCOL.md``.
@@ -24,6 +25,7 @@ from outbox.ids import Epoch, NodeId, Seq, agent_id, epoch, node_id
 from outbox.limits import BATCH_ENTRIES_MAX
 from outbox.places import EpochName, Written
 from stateroom.limits import (
+    AGENTS_ACTIVE_MAX,
     CLOCK_MAX,
     CURSORS_MAX,
     ENDPOINTS_MAX,
@@ -51,6 +53,7 @@ class RoomMap(StrEnum):
     CURSORS = "cursors"
     FORKS = "forks"
     PRESENCE = "presence"
+    ACTIVITY = "activity"
 
 
 class _Body(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, rename="camel"):
@@ -143,7 +146,14 @@ class HeartbeatBody(_Body, frozen=True, kw_only=True):
     """Hex digest of its index: a lasting difference means that replicas hold different content."""
 
 
-Body = NodeBody | AdmissionBody | AgentBody | CursorsBody | ForkBody | HeartbeatBody
+class ActivityBody(_Body, frozen=True, kw_only=True):
+    """When agents of a node last said something to it. No part of the heartbeat, which older nodes know."""
+
+    agents: Annotated[dict[Name, Count], msgspec.Meta(max_length=AGENTS_ACTIVE_MAX)]
+    """By the node's wall clock; shown, never judged."""
+
+
+Body = NodeBody | AdmissionBody | AgentBody | CursorsBody | ForkBody | HeartbeatBody | ActivityBody
 
 BODY_TYPES: dict[RoomMap, type[Body]] = {
     RoomMap.NODES: NodeBody,
@@ -152,7 +162,11 @@ BODY_TYPES: dict[RoomMap, type[Body]] = {
     RoomMap.CURSORS: CursorsBody,
     RoomMap.FORKS: ForkBody,
     RoomMap.PRESENCE: HeartbeatBody,
+    RoomMap.ACTIVITY: ActivityBody,
 }
+
+IN_AWARENESS = frozenset({RoomMap.PRESENCE, RoomMap.ACTIVITY})
+"""Maps whose records are in no document: they travel in awareness messages and are never stored."""
 
 TOMBSTONES = frozenset({RoomMap.NODES, RoomMap.CURSORS})
 """Maps whose records their owner may delete; an agent is removed by status, an admission not at all."""

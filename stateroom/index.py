@@ -22,7 +22,7 @@ import msgspec
 
 from outbox import base64url
 from outbox.ids import AgentId, MeshId, NodeId
-from stateroom.bodies import ROOT, AdmissionBody, NodeBody, RoomMap
+from stateroom.bodies import IN_AWARENESS, ROOT, AdmissionBody, NodeBody, RoomMap
 from stateroom.errors import InvalidRecord
 from stateroom.forks import accused
 from stateroom.limits import (
@@ -110,13 +110,13 @@ class Index:
         return slot.ownership.proof if slot and slot.ownership else ""
 
     def heartbeat(self, text: str) -> Record | None:
-        """The record of a heartbeat if an admitted node signed it about itself, else None (counted)."""
+        """The record in awareness if an admitted node signed it about itself, else None (counted)."""
         try:
             record = parse_record(text)
         except InvalidRecord as error:
             self.rejects[error.reason] += 1
             return None
-        if record.mesh != self.mesh or record.map is not RoomMap.PRESENCE or record.signer != record.key:
+        if record.mesh != self.mesh or record.map not in IN_AWARENESS or record.signer != record.key:
             self.rejects["not_entitled"] += 1
         elif not self._holds(record):
             self.rejects["bad_signature" if record.signer in self._admitted else "unknown_signer"] += 1
@@ -164,7 +164,7 @@ class Index:
         record = parse_record(value)
         if record.mesh != self.mesh:
             raise InvalidRecord("foreign_mesh")
-        if (record.map, record.key) != (room_map, key) or record.map is RoomMap.PRESENCE:
+        if (record.map, record.key) != (room_map, key) or record.map in IN_AWARENESS:
             raise InvalidRecord("wrong_key")
         return record
 
@@ -346,5 +346,5 @@ def _may_ever_count(record: Record) -> bool:
             return may_ever_count(record)
         case RoomMap.FORKS:
             return True
-        case RoomMap.PRESENCE:
+        case RoomMap.PRESENCE | RoomMap.ACTIVITY:
             return False

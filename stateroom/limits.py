@@ -80,6 +80,9 @@ STALE_MS = 30_000
 NODES_PRESENT_MAX = 1024
 """Nodes whose presence is kept."""
 
+AGENTS_ACTIVE_MAX = 32
+"""Agents whose last activity a node tells: with the longest names they fit into one record."""
+
 # --- rooms
 
 WINDOW_S = 0.015

@@ -7,6 +7,8 @@ after that one has expired: an old heartbeat cannot be played again. A sender ma
 wall clock and never lets it fall, so that it rises over restarts. A node unheard for ``STALE_MS`` of *our*
 clock is offline.
 
+When agents of a node were last active comes in records of map ``activity``, under the same rules.
+
 For stock Yjs clients each node appears under a client id made from its name, with the counter as clock.
 """
 
@@ -15,8 +17,8 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from outbox.ids import NodeId
-from stateroom.bodies import HeartbeatBody
+from outbox.ids import AgentId, NodeId
+from stateroom.bodies import ActivityBody, HeartbeatBody, RoomMap
 from stateroom.exchange import Entry
 from stateroom.limits import AWARENESS_ENTRIES_MAX, NODES_PRESENT_MAX, STALE_MS
 from stateroom.picture import Seen
@@ -44,6 +46,7 @@ class Presence:
         self._heard: dict[NodeId, _Heard] = {}
         self._gone: dict[NodeId, Seen] = {}
         self._last: dict[NodeId, tuple[int, int]] = {}
+        self._active: dict[NodeId, Record] = {}
 
     def hear(self, entries: Iterable[Entry], now_ms: int) -> tuple[Entry, ...]:
         """Take entries of an awareness message; returns those that are news, to be passed on."""
@@ -64,7 +67,9 @@ class Presence:
 
     def snapshot(self) -> tuple[Entry, ...]:
         """All entries, for a late joiner."""
-        return tuple(_entry(heard.record) for heard in self._heard.values())[:AWARENESS_ENTRIES_MAX]
+        beats = [heard.record for heard in self._heard.values()]
+        active = [self._active[node] for node in self._heard if node in self._active]
+        return tuple(_entry(record) for record in (*beats, *active)[:AWARENESS_ENTRIES_MAX])
 
     def seen(self) -> dict[NodeId, Seen]:
         """Who is online, and who was since this process began; the argument of ``Index.view``."""
@@ -74,8 +79,15 @@ class Presence:
         """Who is online."""
         return {node: heard.seen for node, heard in self._heard.items()}
 
+    def last_active_ms(self, node: NodeId, agent: AgentId) -> int | None:
+        """When that node last heard of the agent, by the node's own clock; None when it has not said so."""
+        record = self._active.get(node)
+        return record.body.agents.get(agent) if record and isinstance(record.body, ActivityBody) else None
+
     def _take(self, text: str, now_ms: int) -> Entry | None:
         record = self._judge(text) if text else None
+        if record is not None and isinstance(record.body, ActivityBody):
+            return self._take_activity(record)
         if record is None or not isinstance(record.body, HeartbeatBody):
             return None
         node, rank = NodeId(record.key), (record.epoch, record.counter)
@@ -89,17 +101,28 @@ class Presence:
         self.version += 1
         return _entry(record)
 
+    def _take_activity(self, record: Record) -> Entry | None:
+        """Of a node that was heard before; it changes nothing about who is alive."""
+        node = NodeId(record.key)
+        known = self._active.get(node)
+        rank, last = (record.epoch, record.counter), (known.epoch, known.counter) if known else (-1, -1)
+        if node not in self._last or rank <= last:
+            return None
+        self._active[node] = record
+        return _entry(record)
+
     def _has_room(self, node: NodeId) -> bool:
         return node in self._last or len(self._last) < NODES_PRESENT_MAX
 
 
 def client_of(node: str) -> int:
-    """The awareness client id under which a node is shown: 32 bits of its name's SHA-256."""
+    """The awareness client id under which a node, or its agents, are shown: 32 bits of a name's SHA-256."""
     return int.from_bytes(hashlib.sha256(node.encode()).digest()[:4])
 
 
 def _entry(record: Record) -> Entry:
-    return Entry(client_of(record.key), record.counter, msgspec.json.encode(_State(record.text)).decode())
+    name = record.key if record.map is RoomMap.PRESENCE else f"{record.map}/{record.key}"
+    return Entry(client_of(name), record.counter, msgspec.json.encode(_State(record.text)).decode())
 
 
 def _text(state: str) -> str:

@@ -78,6 +78,8 @@ class StatusAnswer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     received: dict[str, int]
     """Turns by state."""
     agents: int
+    active: dict[AgentId, int] = {}
+    """When agents here last said something, since this process began."""
     links: list[LinkStatus]
     incidents_open: int
     quarantined: int
@@ -120,3 +122,6 @@ class AgentRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Nodes that may answer for it, in order, when its owner is away for longer than ``grace_ms``."""
     grace_ms: int = 0
     groups: tuple[str, ...] = ()
+    last_active_ms: int | None = None
+    """When it last said something to its gateway, as well as the clock of that is known here; None when that
+    has not told, or has heard nothing since it started."""

@@ -35,6 +35,7 @@ def status(context: click.Context, *, as_json: bool) -> None:
         ),
         *(("waiting", f"{row.count} for {row.node or 'an owner'}: {row.state}") for row in found.waiting),
         ("agents here", found.agents),
+        *(("last active", f"{name} {moment(at_ms)}") for name, at_ms in found.active.items()),
         ("links", ", ".join(f"{link.node} {link.state}" for link in found.links)),
         ("open incidents", found.incidents_open),
         ("quarantined", found.quarantined),
@@ -80,11 +81,21 @@ def agents(context: click.Context, *, as_json: bool) -> None:
         emit_json(rows)
         return
     shown = [
-        (row.name, row.node, row.status, row.online, row.here, ", ".join(row.fallback), ", ".join(row.groups))
+        (
+            row.name,
+            row.node,
+            row.status,
+            row.online,
+            row.here,
+            moment(row.last_active_ms),
+            ", ".join(row.fallback),
+            ", ".join(row.groups),
+        )
         for row in rows
     ]
     empty = "no agents yet; add one with: gateway agent add NAME"
-    table(("agent", "node", "status", "online", "here", "fallback", "groups"), shown, empty=empty)
+    columns = ("agent", "node", "status", "online", "here", "last active", "fallback", "groups")
+    table(columns, shown, empty=empty)
 
 
 @click.group()

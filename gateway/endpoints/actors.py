@@ -26,6 +26,8 @@ def acting_agent(desk: LocalDesk, principal: Principal, named: str | None) -> Ag
         raise Forbidden(f"this token does not speak for {agent}", hint="use the token of that agent")
     if isinstance(principal, Admin):
         _need_resident(agent, [row.name for row in desk.reader.agents()])
+    else:
+        desk.activity.note(agent, desk.clock.wall_ms())
     return agent
 
 

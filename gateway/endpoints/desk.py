@@ -5,6 +5,7 @@ from typing import Protocol
 
 from auth.invites import Invite
 from auth.scopes import Scope
+from gateway.activity import Activity
 from gateway.api.mesh import LinkStatus, NodeStatus
 from gateway.blobs.keeper import BlobKeeper
 from gateway.clock import Clock
@@ -12,6 +13,7 @@ from gateway.endpoints.turn_sockets import TurnSockets
 from gateway.engine.effects import Invited
 from gateway.home import Home
 from gateway.runtime import Runtime
+from outbox.ids import AgentId, NodeId
 from outbox.reader import JournalReader
 from outbox.records import Identity
 
@@ -52,6 +54,15 @@ class LocalDesk(Protocol):
     @property
     def blobs(self) -> BlobKeeper:
         """What is too large for a message."""
+        ...
+
+    @property
+    def activity(self) -> Activity:
+        """When agents of this node last said something."""
+        ...
+
+    def last_active_ms(self, node: NodeId, agent: AgentId) -> int | None:
+        """When another node last heard of an agent, by its own clock; None when that is not known."""
         ...
 
     def authenticate(self, token: str | None, *, trusted_socket: bool) -> Scope | None:

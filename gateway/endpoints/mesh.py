@@ -13,8 +13,8 @@ from gateway.endpoints.desk import LocalDesk
 from gateway.endpoints.reading import query_of
 from outbox import base64url
 from outbox.chain import Checkpoint, Head
-from outbox.ids import NodeId, Seq
-from stateroom.view import NodeView, View
+from outbox.ids import AgentId, NodeId, Seq
+from stateroom.view import NodeView, OwnerView, View
 
 
 class Health(msgspec.Struct, frozen=True):
@@ -56,6 +56,7 @@ class MeshRoutes:
             waiting=[self._waiting(node, count) for node, count in reader.count_unaccepted().items()],
             received=reader.count_received(),
             agents=len(reader.agents()),
+            active=self._active_here(),
             links=list(desk.links()),
             incidents_open=sum(reader.count_open_incidents().values()),
             quarantined=reader.count_quarantined(),
@@ -97,9 +98,24 @@ class MeshRoutes:
                 fallback=owner.fallback if owner is not None else (),
                 grace_ms=owner.grace_ms if owner is not None else 0,
                 groups=owner.groups if owner is not None else (),
+                last_active_ms=self._last_active_ms(name, owner),
             )
             rows.append(row)
         return json(rows)
+
+    def _active_here(self) -> dict[AgentId, int]:
+        desk = self._desk
+        times = ((row.name, desk.activity.last_ms(row.name)) for row in desk.reader.agents())
+        return {name: at_ms for name, at_ms in times if at_ms is not None}
+
+    def _last_active_ms(self, agent: AgentId, owner: OwnerView | None) -> int | None:
+        """The latest of what is known here, and of what those say who may have heard it, by our clock."""
+        desk = self._desk
+        nodes = (owner.node, *owner.fallback) if owner is not None else ()
+        ahead = {link.node: link.clock_ahead_ms or 0 for link in desk.links()}
+        told = [(desk.last_active_ms(node, agent), ahead.get(node, 0)) for node in nodes]
+        times = [desk.activity.last_ms(agent), *(at_ms - by for at_ms, by in told if at_ms is not None)]
+        return max((at_ms for at_ms in times if at_ms is not None), default=None)
 
     async def livez(self, _request: Request) -> Response:
         """The process answers."""

@@ -52,7 +52,7 @@ from gateway.endpoints.turn_sockets import Mailbox
 from gateway.engine.effects import Answer, Extended, Handed, Refused, Sent, Settled
 from gateway.engine.inputs import Grant, Request, Subscribe, Unsubscribe
 from gateway.routing import inbox_stream, parse_address
-from gateway.runtime import Runtime, denial
+from gateway.runtime import denial
 from outbox.errors import InvalidId, MeshError, NotFound
 from outbox.groups import first_of
 from outbox.ids import AgentId
@@ -84,7 +84,7 @@ class SubscribeRoute:
                 Subscribe(req=runtime.req(), subscriber=subscriber, agent=agent, session=box.key[1])
             )
             await socket.accept()
-            await _Subscription(socket, runtime, agent, subscriber, box, lines=query.lines).serve()
+            await _Subscription(socket, self._desk, agent, subscriber, box, lines=query.lines).serve()
         finally:
             turns.close(subscriber)
             runtime.tell_now(Unsubscribe(subscriber))
@@ -101,7 +101,7 @@ class _Subscription:
     def __init__(
         self,
         socket: WebSocket,
-        runtime: Runtime,
+        desk: LocalDesk,
         agent: AgentId,
         subscriber: str,
         box: Mailbox,
@@ -109,7 +109,8 @@ class _Subscription:
         lines: bool,
     ) -> None:
         self._socket = socket
-        self._runtime = runtime
+        self._desk = desk
+        self._runtime = desk.runtime
         self._agent = agent
         self._subscriber = subscriber
         self._box = box
@@ -140,6 +141,7 @@ class _Subscription:
             text = message.get("text")
             if text is None:
                 raise SubscriptionEnded(_BAD_DATA, "frames are text")
+            self._desk.activity.note(self._agent, self._desk.clock.wall_ms())
             for asked in frames_of(text, lines=self._lines):
                 await self._open.room()
                 await self._begin(read_frame(asked), len(asked))

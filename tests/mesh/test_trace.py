@@ -26,7 +26,12 @@ async def test_each_step_on_both_nodes(pair: tuple[Node, Node]) -> None:
             found = await here.trace(sent.event_id)
             return found if Stage.PROCESSED in by_stage(found) else None
 
+        async def active() -> bool:
+            (bob,) = [row for row in await here.agents() if row.name == "bob"]
+            return bob.last_active_ms is not None
+
         at_sender = await until(processed, 60, "the sender knows how it ended")
+        await until(active, 60, "the agent's node has told when it was active")
         at_receiver = await there.trace(sent.event_id)
     stages = [Stage.EMITTED, Stage.ACCEPTED, Stage.ENGAGED, Stage.PROCESSED, Stage.REPLIED]
     for trace, told_by in ((at_sender, "vps"), (at_receiver, "mbp")):

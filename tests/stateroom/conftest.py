@@ -19,6 +19,7 @@ from outbox.forks import ForkProof, fold
 from outbox.ids import Epoch, NodeId, Seq
 from stateroom.bodies import (
     ROOT,
+    ActivityBody,
     AdmissionBody,
     AgentBody,
     Body,
@@ -156,6 +157,10 @@ class Mesh:
 
     def heartbeat(self, node: str, at_ms: int, **options: object) -> str:
         return self.record(RoomMap.PRESENCE, node, node, HeartbeatBody(at_ms=at_ms), counter=at_ms, **options)
+
+    def activity(self, node: str, counter: int, agents: dict[str, int], **options: object) -> str:
+        body = ActivityBody(agents=agents)
+        return self.record(RoomMap.ACTIVITY, node, node, body, counter=counter, **options)
 
     def index(self, *nodes: str) -> Index:
         """An index that knows the seed and these members."""

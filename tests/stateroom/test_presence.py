@@ -95,3 +95,36 @@ def test_the_version_rises_with_each_change_and_news_are_new(mesh, beats) -> Non
         news = here.hear([entry(mesh.heartbeat(node, counter))], now)
         assert bool(news) == (counter > last.get(node, 0)) == (here.version > version)
         last[node] = max(counter, last.get(node, 0))
+
+
+def test_activity_is_kept_passed_on_and_changes_nothing_about_who_is_alive(mesh) -> None:
+    here = presence(mesh, "b")
+    active = entry(mesh.activity("b", 7, {"bob": 70}))
+    assert here.hear([active], 0) == (), "of a node that nobody has heard"
+    here.hear([entry(mesh.heartbeat("b", 5))], 0)
+    version = here.version
+    (news,) = here.hear([active], 1)
+    assert (news.client, news.clock) == (client_of("activity/b"), 7)
+    assert here.hear([active], 2) == (), "heard before"
+    assert here.hear([entry(mesh.activity("b", 6, {"bob": 60}))], 2) == (), "older than what was heard"
+    assert (here.version, here.seen()["b"].last_seen_ms) == (version, 0)
+    assert here.snapshot()[1:] == (news,)
+    assert [here.last_active_ms("b", name) for name in ("bob", "ann")] == [70, None]
+    assert here.last_active_ms("c", "bob") is None
+
+
+def test_activity_outlasts_its_nodes_absence_and_is_not_told_meanwhile(mesh) -> None:
+    here = presence(mesh, "b")
+    here.hear([entry(mesh.heartbeat("b", 5)), entry(mesh.activity("b", 7, {"bob": 70}))], 0)
+    here.expire(STALE_MS)
+    assert here.snapshot() == ()
+    assert here.last_active_ms("b", "bob") == 70
+    assert here.hear([entry(mesh.activity("b", 1, {"bob": 80}, epoch=2))], STALE_MS)
+    assert here.last_active_ms("b", "bob") == 80
+
+
+def test_nobody_tells_of_the_agents_of_another_node(mesh) -> None:
+    here = presence(mesh, "b", "c")
+    here.hear([entry(mesh.heartbeat("b", 5))], 0)
+    assert here.hear([entry(mesh.activity("b", 7, {"bob": 70}, forged_by="c"))], 0) == ()
+    assert here.last_active_ms("b", "bob") is None

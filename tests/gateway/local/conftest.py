@@ -21,6 +21,7 @@ from auth.ledger_schema import LEDGER_MIGRATIONS
 from auth.scopes import Admin, AsAgent, Scope
 from auth.sqlite_ledger import SqliteLedger
 from auth.tokens import Holder, scope_of_token
+from gateway.activity import Activity
 from gateway.api.mesh import LinkState, LinkStatus, NodeStatus
 from gateway.blobs.keeper import BlobKeeper
 from gateway.blobs.threads import ThreadedBlobs
@@ -88,6 +89,9 @@ class LocalNode:
     room_loaded: bool = True
     blobs_bytes_max: int = 1 << 30
     turns: TurnSockets = field(default_factory=TurnSockets)
+    activity: Activity = field(default_factory=Activity)
+    told_active: dict[AgentId, int] = field(default_factory=dict)
+    """What the other node says of its agents."""
 
     def open(self) -> None:
         if not self.home.journal.exists():
@@ -153,6 +157,9 @@ class LocalNode:
             return Admin() if trusted_socket else None
         rows = self.reader.agents()
         return scope_of_token(token, [Holder(row.token_hash, AsAgent(row.name)) for row in rows])
+
+    def last_active_ms(self, node: NodeId, agent: AgentId) -> int | None:
+        return self.told_active.get(agent) if node == THERE else None
 
     def links(self) -> Sequence[LinkStatus]:
         return [

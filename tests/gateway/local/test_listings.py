@@ -40,6 +40,30 @@ async def test_status_nodes_and_agents(node: "LocalNode") -> None:
     ]
 
 
+async def test_an_agent_is_active_when_it_says_something_and_not_when_its_operator_does(
+    node: "LocalNode",
+) -> None:
+    async def shown() -> "tuple[dict[str, int], dict[str, int | None]]":
+        async with node.client() as gateway:
+            status, rows = await gateway.status(), await gateway.agents()
+        return dict(status.active), {row.name: row.last_active_ms for row in rows}
+
+    async with node.client() as gateway:
+        await gateway.agent("jen").inbox()
+    assert await shown() == ({}, {"bob": None, "far": None, "gone": None, "jen": None})
+    before_ms = node.clock.wall_ms()
+    async with node.http("jen") as http:
+        await http.get("/v1/inbox")
+    async with GatewayClient(url=node.url, token=node.token("bob")) as gateway:
+        await gateway.agent("bob").send("jen", "hi")
+    after_ms = node.clock.wall_ms()
+    node.told_active = {AgentId("far"): 1_000, AgentId("bob"): 7}
+    here, known = await shown()
+    assert set(here) == {"bob", "jen"}
+    assert all(before_ms <= at_ms <= after_ms for at_ms in here.values())
+    assert known == {**here, "gone": None, "far": 1_070}, "the clock of far's node is 70 ms behind ours"
+
+
 async def test_waiting_is_shown_and_not_stored(node: "LocalNode") -> None:
     async with node.client() as gateway:
         sent = await gateway.agent("jen").send("far", "are you there?")
