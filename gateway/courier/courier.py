@@ -58,9 +58,13 @@ class Courier:
             return []
         return known.leases.items()
 
-    def items(self) -> list[str]:
+    def items(self) -> list[Item]:
         """Everything that is here, in flight or not."""
-        return [item_id for stream in self._streams.values() for item_id in stream.items()]
+        return [item for stream in self._streams.values() for item in stream.items()]
+
+    def in_hand(self) -> list[str]:
+        """The ids of all that is in flight."""
+        return [item_id for stream in self._streams.values() for item_id in stream.leases.items()]
 
     def offer(self, stream: str, item: Item, now_ms: int) -> None:
         """Queue an item; an unknown stream is made. Raises StreamFull; Conflict while its id is here."""

@@ -10,7 +10,7 @@ An item of a stream is in exactly one place::
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 
 import msgspec
 
@@ -58,9 +58,9 @@ class Stream:
         held = self._held.get(item_id)
         return held[1] if held else None
 
-    def items(self) -> Iterable[str]:
-        """The ids of all that is held, oldest first."""
-        return self._held.keys()
+    def items(self) -> Iterator[Item]:
+        """All that is held, oldest first."""
+        return (item for _, item in self._held.values())
 
     def update(self, item: Item) -> None:
         """Note a change of a held item; its age stays."""

@@ -9,8 +9,10 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
+from gateway.engine.errands import Task
 from gateway.engine.letters import bury
 from gateway.engine.limits import DUE_MAX
+from gateway.engine.repeating import stands_now
 from gateway.engine.tick import Tick
 from gateway.routing import Route
 from outbox.delivery import INBOX_FULL, STEPS, Input, is_for_several
@@ -110,12 +112,19 @@ def shown(tick: Tick, row: Delivery) -> Delivery:
 
     A copy of this node has shown it, or a history that is given up. The next attempt was only due.
     """
-    if row.state is not DeliveryState.RETRY_PENDING or row.node is None or not _is_hidden(tick, row):
+    if row.node is None or not _is_due_again(tick, row) or not _is_hidden(tick, row):
         return row
     append(tick, row, row.node, None)
     again = tick.store.delivery(row.event_id, row.node)
     assert again is not None, "it was just written"
     return again
+
+
+def _is_due_again(tick: Tick, row: Delivery) -> bool:
+    """Whether its next attempt is due, also while not every row says so that a new epoch owes again."""
+    if row.state is not DeliveryState.EMITTED or not tick.errands.any(Task.OWING):
+        return row.state is DeliveryState.RETRY_PENDING
+    return not stands_now(tick, row.event_id, row.attempt)
 
 
 def _is_hidden(tick: Tick, row: Delivery) -> bool:

@@ -146,15 +146,15 @@ class Engine:
             self._errands,
         )
         self._begin_epoch(tick)
-        self._errands.some(tick)
+        self._do_errands(tick)
         self._judge_held(tick)
         for item in inputs:
             self._input(tick, item)
             self._settle_loopback(tick)
         rerouting.reroute(tick)
         timers.run_timers(tick)
-        recall.ask_again(tick)
-        self._errands.some(tick)
+        recall.ask_again(tick, self._turns)
+        self._do_errands(tick)
         self._settle_loopback(tick)
         self._turns.deal(tick)
         self._settle_loopback(tick)
@@ -188,12 +188,18 @@ class Engine:
         """A new epoch, if one is due; what this engine has told of the one before is void."""
         if epochs.begin_if_due(tick, self._own, self._turns):
             self._identity, self._told_shown = tick.identity, False
+            self._do_errands(tick)
             self._settle_loopback(tick)
 
     def _show(self, tick: Tick) -> None:
         epochs.watch_for_copies(tick, self._own)
         if not self._told_shown:
             self._told_shown = epochs.show(tick, self._own)
+
+    def _do_errands(self, tick: Tick) -> None:
+        """What one says here arrives before the next one goes on."""
+        while self._errands.go_on(tick):
+            self._settle_loopback(tick)
 
     def _settle_loopback(self, tick: Tick) -> None:
         """Own events that name this node arrive here in the same transaction."""

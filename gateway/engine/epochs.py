@@ -7,27 +7,22 @@ this node had promised and forgotten is asked back in ``gateway.engine.recall``.
 Source: "The stream" of ``docs/PROTOCOL.md``.
 """
 
-from collections.abc import Iterable, Iterator
 from typing import Protocol
 
-from msgspec.structs import replace
-
-from gateway.engine import recall
+from gateway.engine import recall, repeating
 from gateway.engine.effects import CopyRuns, EpochBegan, ForkFound, StreamShown
 from gateway.engine.inputs import Now, StreamKnown
-from gateway.engine.limits import EPOCHS_TOLD_MAX, REPEATED_MAX
+from gateway.engine.limits import EPOCHS_TOLD_MAX
 from gateway.engine.own_stream import FORGETS, OwnStream, Reason, Standing
 from gateway.engine.tick import Tick
 from gateway.engine.turns import Turns
 from outbox.chain import Checkpoint, Entry, Head
 from outbox.cursor import floor_in
-from outbox.envelope import EVERYONE, Event, decode_event, decode_header, encode_payload
+from outbox.envelope import EVERYONE, encode_payload
 from outbox.forks import ForkProof
-from outbox.ids import Epoch, NodeId, epoch_ordinal, make_epoch
-from outbox.kinds import Kind
-from outbox.limits import PAGE_BYTES_MAX, PAGE_ENTRIES_MAX
+from outbox.ids import Epoch, epoch_ordinal, make_epoch
 from outbox.recall import StreamEpoch
-from outbox.records import Delivery, DeliveryState, Identity
+from outbox.records import DeliveryState, Identity
 from outbox.store import Store
 from stateroom.view import View
 
@@ -174,7 +169,6 @@ def begin_if_due(tick: Tick, own: OwnStream, turns: Turns) -> bool:
 
 def _begin(tick: Tick, own: OwnStream, turns: Turns) -> None:
     previous, known = tick.identity.epoch, tick.store.shown()
-    unseen = list(_after(tick, known))
     epoch = make_epoch(own.next_ordinal(previous), tick.entropy.entropy(_EPOCH_BYTES))
     tick.store.begin_epoch(epoch)
     tick.identity, tick.head = tick.store.identity(), tick.store.head()
@@ -184,57 +178,6 @@ def _begin(tick: Tick, own: OwnStream, turns: Turns) -> None:
     tick.emit(recall.signal(tick, encode_payload(said)), EVERYONE)
     tick.open_incident(STREAM_EPOCH, epoch, f"{own.reason}: {previous} is remembered up to {known.seq}")
     tick.effects.append(EpochBegan(tick.identity))
-    _owe_again(tick)
-    latest = {decode_header(entry.header).event_id: entry for entry in unseen}
-    for entry in latest.values():  # what was said several times is said once more
-        _say_again(tick, entry)
+    repeating.begin(tick, previous, known.seq)
     if own.reason in FORGETS:
-        ended = [decode_event(entry.body) for entry in unseen]
-        recall.ask(tick, turns, epoch, ended, wait=own.ask, take_back=own.reason is Reason.RESTORE)
-
-
-def _after(tick: Tick, known: Head) -> Iterator[Entry]:
-    """What nobody has seen of the epoch that ends."""
-    head, count = known, 0
-    while count < REPEATED_MAX and (page := tick.store.read(head, PAGE_ENTRIES_MAX, PAGE_BYTES_MAX)):
-        yield from page.entries
-        head, count = page.checkpoint.head, count + len(page.entries)
-
-
-def _owe_again(tick: Tick) -> None:
-    """Whatever has no answer yet is sent again: its place in the epoch before may be another's by now."""
-    for row in tick.store.deliveries([DeliveryState.EMITTED], REPEATED_MAX):
-        again = replace(row, state=DeliveryState.RETRY_PENDING, next_at_ms=tick.now.wall_ms)
-        tick.store.put_delivery(again)
-
-
-def _say_again(tick: Tick, entry: Entry) -> None:
-    """What nobody has seen: the same event, as its next attempt.
-
-    What has no answer yet is sent again when its row says so. What has one was answered here, where it could
-    be seen all the same, or was given up: it is said once more so that the outbox tells of it.
-    """
-    event = decode_event(entry.body)
-    rows = tick.store.obligations(event.event_id)
-    if any(row.state in _SENT_AGAIN for row in rows):
-        return
-    last = max(attempt_of(other, event) for other in tick.store.events_about(event.event_id))
-    first = tick.store.first_position(event.event_id)
-    trace = replace(event.trace, attempt=last + 1, first_position=first)
-    to = _takers(rows) if rows else decode_header(entry.header).to
-    seq = tick.emit(replace(event, trace=trace), to)
-    for row in rows:
-        tick.store.put_delivery(replace(row, attempt=last + 1, seq=seq))
-    if event.kind == Kind.ACK and event.corr_id is not None:
-        tick.repeated |= {(NodeId(reader), event.corr_id) for reader in to}  # not twice in one tick
-
-
-def _takers(rows: Iterable[Delivery]) -> tuple[NodeId, ...]:
-    """Who has it although nobody has seen it: this node, or nobody."""
-    return tuple(row.node for row in rows if row.node is not None and row.state in _ANSWERED)
-
-
-def attempt_of(entry: Entry, event: Event) -> int:
-    """The attempt that an entry is of an event; 0 when it is another event's."""
-    header = decode_header(entry.header)
-    return header.attempt if header.event_id == event.event_id else 0
+        recall.ask(tick, turns, previous, known.seq, wait=own.ask, take_back=own.reason is Reason.RESTORE)

@@ -39,10 +39,16 @@ class Task(StrEnum):
     """Of a node and the epoch in which it goes on: what it has forgotten is taken back."""
     LEAVING = "leaving"
     """An agent was removed: its turns fail."""
+    OWING = "owing"
+    """An epoch began: what has no answer is sent again."""
+    QUESTION = "question"
+    """This node has forgotten what it did, and asks; what it cannot ask about is reported."""
     RECALL = "recall"
     """A node has forgotten what it did, and is told."""
     RELEASE = "release"
     """A node that has not said what it remembers is not waited for any more: its turns are reported."""
+    SAYING = "saying"
+    """Of an epoch that has ended: what nobody has seen of it is said again."""
 
 
 class Work(Protocol[_Tick_contra]):
@@ -83,15 +89,17 @@ class Errands(Generic[_Tick]):
         tick.store.put_errand(work.row)
         self._works[work.row.kind, work.row.subject] = work
 
-    def some(self, tick: _Tick) -> None:
-        """Do as much as is left of the tick's share."""
-        while tick.rows_left > 0 and self._works:
-            key, work = next(iter(self._works.items()))
-            most, before = tick.rows_left, work.row
-            looked_at = work.some(tick, most)
-            tick.rows_left -= looked_at
-            if looked_at < most:
-                del self._works[key]
-                tick.store.drop_errand(work.row)
-            elif work.row is not before:
-                tick.store.put_errand(work.row)
+    def go_on(self, tick: _Tick) -> bool:
+        """Do as much of the first one as is left of the tick's share. Whether there was something to do."""
+        if tick.rows_left <= 0 or not self._works:
+            return False
+        key, work = next(iter(self._works.items()))
+        most, before = tick.rows_left, work.row
+        looked_at = work.some(tick, most)
+        tick.rows_left -= looked_at
+        if looked_at < most:
+            del self._works[key]
+            tick.store.drop_errand(work.row)
+        elif work.row is not before:
+            tick.store.put_errand(work.row)
+        return True

@@ -5,30 +5,29 @@ has come. The answer stands in the other's outbox behind everything that may hav
 it is read after it. What was ended is not done again; what was only accepted may be, and is reported as such.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 from typing import TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
-from gateway.engine.deliveries import OLDEST
+from gateway.engine.deliveries import OLDEST, Along, place_of
 from gateway.engine.doubts import POSSIBLE_DUPLICATE, DoubtsEnded, EndDoubts
 from gateway.engine.errands import Task
 from gateway.engine.latecomers import may_be_missed
-from gateway.engine.limits import LOOKED_PAST, RECALL_REFS_MAX, REPEATED_MAX
+from gateway.engine.limits import RECALL_REFS_MAX
 from gateway.engine.tick import Arrived, Tick
 from gateway.engine.timers import read_by
 from gateway.engine.turnkey import parse_turn_key
 from gateway.engine.turns import Turns
-from outbox.envelope import Ack, Event, decode_event, decode_payload, encode_payload
-from outbox.ids import Epoch, EventId, NodeId, Seq, event_id, event_id_ms
-from outbox.kinds import AckStatus, Kind, Outcome
+from outbox.envelope import Ack, Event, decode_event, decode_header, decode_payload, encode_payload
+from outbox.ids import Epoch, EventId, NodeId, Seq, event_id
+from outbox.kinds import AckStatus, Kind
 from outbox.recall import Ended, Recall, Recalled
-from outbox.records import Delivery, DeliveryState, Errand, Received, TurnState
+from outbox.records import DeliveryState, Errand, Received, TurnState
 
 DUPLICATE_ENGAGEMENT = "duplicate_engagement"
-_WITHOUT_TURN = (DeliveryState.EMITTED, DeliveryState.RETRY_PENDING)
 _Item = TypeVar("_Item")
 
 
@@ -43,37 +42,120 @@ def signal(tick: Tick, payload: msgspec.Raw) -> Event:
     )
 
 
-# --- the node that forgot
+def cut(items: list[_Item]) -> Iterator[tuple[list[_Item], bool]]:
+    """Parts that fit into one event each, at least one, and whether another one follows."""
+    for at in range(0, max(1, len(items)), RECALL_REFS_MAX):
+        yield items[at : at + RECALL_REFS_MAX], at + RECALL_REFS_MAX < len(items)
 
 
-def ask(
-    tick: Tick, turns: Turns, since: Epoch, unseen: Iterable[Event], *, wait: bool, take_back: bool
-) -> None:
+Place = tuple[Epoch, Seq]
+"""How far an outbox was read."""
+
+
+class Unsure(msgspec.Struct, frozen=True):
+    """What a node has to find out since it began an epoch, and how far it has come."""
+
+    since: Epoch
+    ended: Epoch
+    """The epoch before. Ends that were said in it and that nobody has seen may be second ones."""
+    seq: Seq
+    """How far it was seen, or looked at."""
+    wait: bool
+    """Others are asked; else all is taken for forgotten."""
+    read: dict[NodeId, Place] = {}
+    """How far each node was read when this epoch began. What came since is no reason to ask for less."""
+    turn: str = ""
+    """Up to here open turns were looked at, by their keys."""
+    sent: Along | None = None
+    """And what waits for another attempt; None while turns are left."""
+
+
+def ask(tick: Tick, turns: Turns, ended: Epoch, seen: Seq, *, wait: bool, take_back: bool) -> None:
     """Ask every node whose events may have come here; without ``wait`` all is taken for forgotten.
 
-    ``unseen`` is what was said here and nobody has seen: ends among it may be second ones.
+    Nothing of theirs is dealt from now on. What they are asked, and what is reported, takes a while.
     """
-    me, cursors = tick.identity.node, tick.store.cursors()
-    open_of: dict[NodeId, list[EventId]] = {}
-    for event in unseen:
-        for row in tick.store.ledger(event.corr_id) if event.kind == Kind.ACK and event.corr_id else ():
-            if row.state is TurnState.DONE and row.event_id not in open_of.get(row.source, ()):
-                open_of.setdefault(row.source, []).append(row.event_id)
-    for row in tick.store.open_turns():
-        open_of.setdefault(row.source, []).append(row.event_id)
-        if row.source == me or not wait:
-            suspect(tick, row.event_id)
-    for sent in tick.store.deliveries(_WITHOUT_TURN, REPEATED_MAX):  # a reply within this node waits for room
-        if sent.node == me:
-            suspect(tick, sent.event_id)
-    sources = {*cursors, *open_of, *(peer.node for peer in tick.view.peers(me))} - {me}
+    me, since = tick.identity.node, tick.identity.epoch
+    senders = {parse_turn_key(key)[0] for key in turns.every()}
+    sources = {*tick.store.cursors(), *senders, *(peer.node for peer in tick.view.peers(me))} - {me}
     for source in sorted(sources) if wait else ():
-        _question(tick, source, since, open_of.get(source, []))
         tick.store.doubt(source, since)
     turns.doubt(tick, take_back=take_back)
+    read = {node: (head.epoch, head.seq) for node, head in tick.store.cursors().items()}
+    unsure = Unsure(since, ended, seen, wait, read)
+    row = Errand(Task.QUESTION, me, msgspec.json.encode(unsure).decode())
+    tick.errands.begin(tick, Questioning(turns, row))
 
 
-def ask_again(tick: Tick) -> None:
+class Questioning:
+    """Ask each node about what it has sent and what is open here, or was ended unseen; report the rest."""
+
+    def __init__(self, turns: Turns, row: Errand) -> None:
+        self.row = row
+        self._unsure = msgspec.json.decode(row.detail, type=Unsure)
+        self._turns = iter(sorted(key for key in turns.every() if key > self._unsure.turn))
+        self._refs: dict[NodeId, list[EventId]] = {}
+
+    def some(self, tick: Tick, most: int) -> int:
+        """See ``errands.Work``."""
+        left = most
+        for step in (self._unseen, self._open, self._sent):
+            left -= step(tick, left) if left else 0
+        self._say(tick, last=left > 0)
+        self.row = replace(self.row, detail=msgspec.json.encode(self._unsure).decode())
+        return most - left
+
+    def _unseen(self, tick: Tick, most: int) -> int:
+        entries = tick.store.entries_after(self._unsure.ended, self._unsure.seq, most)
+        for header in (decode_header(entry.header) for entry in entries):
+            if header.kind == Kind.ACK and header.corr_id is not None:
+                for row in tick.store.ledger(header.corr_id):
+                    if row.state is TurnState.DONE:
+                        self._ask_about(tick, row.source, row.event_id)
+        if entries:
+            self._unsure = replace(self._unsure, seq=entries[-1].seq)
+        return len(entries)
+
+    def _open(self, tick: Tick, most: int) -> int:
+        keys = list(islice(self._turns, most))
+        for source, event, _ in map(parse_turn_key, keys):
+            self._ask_about(tick, source, event)
+            if source == tick.identity.node or not self._unsure.wait:
+                suspect(tick, event)
+        if keys:
+            self._unsure = replace(self._unsure, turn=keys[-1])
+        return len(keys)
+
+    def _sent(self, tick: Tick, most: int) -> int:
+        """A reply within this node waits for room."""
+        rows = tick.store.deliveries_in(DeliveryState.RETRY_PENDING, self._unsure.sent or OLDEST, most)
+        for row in rows:
+            if row.node == tick.identity.node:
+                suspect(tick, row.event_id)
+        if rows:
+            self._unsure = replace(self._unsure, sent=place_of(rows[-1]))
+        return len(rows)
+
+    def _ask_about(self, tick: Tick, source: NodeId, event: EventId) -> None:
+        if source == tick.identity.node or not self._unsure.wait:
+            return
+        refs = self._refs.setdefault(source, [])
+        if event not in refs:
+            refs.append(event)
+
+    def _say(self, tick: Tick, *, last: bool) -> None:
+        """Ask what there is to ask; the last part says that it is the last, to each."""
+        refs, self._refs, since = self._refs, {}, self._unsure.since
+        if not last:
+            for source, events in refs.items():
+                _part(tick, source, since, self._unsure.read.get(source), events, more=True)
+            return
+        for source, doubted in tick.store.doubts().items():
+            if doubted == since:
+                _question(tick, source, since, self._unsure.read.get(source), refs.get(source, []))
+
+
+def ask_again(tick: Tick, turns: Turns) -> None:
     """Ask a node once more that has provably read the question and did not answer.
 
     It may have gone back itself since it answered, or begun at a floor behind the question.
@@ -85,17 +167,23 @@ def ask_again(tick: Tick) -> None:
         if node not in doubts:
             tick.questions.answered(node)
         elif upto is not None and upto >= seq:
-            waiting = [row.event_id for row in tick.store.open_turns() if row.source == node]
-            _question(tick, node, doubts[node], waiting)
+            waiting = [parse_turn_key(key)[1] for key in turns.of(node)]
+            read = tick.store.cursor(node)
+            place = (read.epoch, read.seq) if read is not None else None
+            _question(tick, node, doubts[node], place, waiting)
 
 
-def _question(tick: Tick, node: NodeId, since: Epoch, refs: list[EventId]) -> None:
-    read = tick.store.cursor(node)
-    place = (read.epoch, read.seq) if read is not None else None
-    for part, more in _cut(refs):
-        payload = Recall(since=since, read=place, open=tuple(part), more=more)
-        seq = tick.emit(signal(tick, encode_payload(payload)), (node,))
+def _question(tick: Tick, node: NodeId, since: Epoch, read: Place | None, refs: list[EventId]) -> None:
+    for part, more in cut(refs):
+        seq = _part(tick, node, since, read, part, more=more)
     tick.questions.asked(node, seq, tick.now.mono_ms)
+
+
+def _part(
+    tick: Tick, node: NodeId, since: Epoch, read: Place | None, refs: list[EventId], *, more: bool
+) -> Seq:
+    payload = Recall(since=since, read=read, open=tuple(refs), more=more)
+    return tick.emit(signal(tick, encode_payload(payload)), (node,))
 
 
 def hear(tick: Tick, turns: Turns, arrived: Arrived) -> None:
@@ -172,7 +260,7 @@ def _end(tick: Tick, turns: Turns, row: Received, ended: Ended) -> None:
         tick.open_incident(
             POSSIBLE_DUPLICATE, row.event_id, f"ended before, {row.to_agent} had it perhaps again"
         )
-    turns.end_as_before(tick, row, ended.outcome, ended.error)
+    turns.turn_away(tick, row, ended.error, ended.outcome)
 
 
 def _ended_since(tick: Tick, row: Received) -> bool:
@@ -194,97 +282,3 @@ def _ended_since(tick: Tick, row: Received) -> bool:
 def suspect(tick: Tick, event: EventId) -> None:
     """It may be done a second time: whether it was done before is forgotten."""
     tick.open_incident(POSSIBLE_DUPLICATE, event, "accepted before this node forgot it; perhaps dealt with")
-
-
-# --- the node that is asked
-
-
-class Asked(msgspec.Struct, frozen=True):
-    """What a node asks, and how far it was told: what it hears twice it takes for done twice."""
-
-    since: Epoch
-    read: Seq
-    """How far it remembers to have read this epoch."""
-    asked_ms: int
-    """What was sent later is not asked for."""
-    told: tuple[EventId, NodeId | None] = (OLDEST[1], OLDEST[2])
-
-
-def answer(tick: Tick, arrived: Arrived) -> None:
-    """Tell a node which of our events it has ended, as far as we have read its answers.
-
-    What it names and has read is told at once, all that it may not know of in parts, each by an event.
-    """
-    asked, source = decode_payload(arrived.event, Recall), arrived.source
-    if _is_being_told(tick, source, asked.since):
-        return
-    place = asked.read
-    read = place[1] if place is not None and place[0] == tick.identity.epoch else Seq(0)
-    rows = [tick.store.delivery(event_id(ref), source) for ref in asked.open]
-    _tell(tick, source, asked.since, [row for row in rows if row is not None and row.seq <= read], more=True)
-    if not asked.more:
-        _begin(tick, source, Asked(asked.since, read, tick.now.wall_ms))
-
-
-def _is_being_told(tick: Tick, source: NodeId, since: Epoch) -> bool:
-    row = tick.errands.get(Task.RECALL, source)
-    return row is not None and msgspec.json.decode(row.detail, type=Asked).since == since
-
-
-def _begin(tick: Tick, source: NodeId, asked: Asked) -> None:
-    row = Errand(Task.RECALL, source, msgspec.json.encode(asked).decode())
-    tick.errands.begin(tick, Answering(row))
-
-
-class Answering:
-    """Tell a node what became of all that it may not know of. The last part says that it is the last."""
-
-    def __init__(self, row: Errand) -> None:
-        self.row = row
-        self._asked = msgspec.json.decode(row.detail, type=Asked)
-
-    def some(self, tick: Tick, most: int) -> int:
-        """See ``errands.Work``. In the order of keys: a new attempt moves a row in any other."""
-        asked, source = self._asked, NodeId(self.row.subject)
-        rows, last = tick.store.deliveries_beyond(source, asked.read, asked.told, most * LOOKED_PAST)
-        asked_for = [row for row in rows if event_id_ms(row.event_id) <= asked.asked_ms]
-        more = last is not None and len(asked_for) == len(rows)
-        _tell(tick, source, asked.since, asked_for, more=more)
-        if not more or last is None:
-            return 0
-        self._asked = replace(asked, told=last)
-        self.row = replace(self.row, detail=msgspec.json.encode(self._asked).decode())
-        return most
-
-
-def _tell(tick: Tick, source: NodeId, since: Epoch, rows: list[Delivery], *, more: bool) -> None:
-    told = [row for row in rows if _answered(row)]
-    if more and not told:
-        return
-    for part, another in _cut(told):
-        payload = Recalled(
-            since=since,
-            ended=tuple(_told(row) for row in part if _is_ended(row)),
-            accepted=tuple(row.event_id for row in part if not _is_ended(row)),
-            more=another or more,
-        )
-        tick.emit(signal(tick, encode_payload(payload)), (source,))
-
-
-def _answered(row: Delivery) -> bool:
-    return row.accepted_at_ms is not None or _is_ended(row)
-
-
-def _is_ended(row: Delivery) -> bool:
-    return row.processed_at_ms is not None or row.replied_at_ms is not None
-
-
-def _told(row: Delivery) -> Ended:
-    error = row.error if row.dead_at_ms is None else None
-    return Ended(ref=row.event_id, outcome=row.outcome or Outcome.OK, error=error)
-
-
-def _cut(items: list[_Item]) -> Iterator[tuple[list[_Item], bool]]:
-    """Parts that fit into one event each, at least one, and whether another one follows."""
-    for at in range(0, max(1, len(items)), RECALL_REFS_MAX):
-        yield items[at : at + RECALL_REFS_MAX], at + RECALL_REFS_MAX < len(items)

@@ -7,7 +7,7 @@ cursor. So ``accepted`` is never seen before its row is on disk. Following the s
 from collections.abc import Sequence
 from contextlib import suppress
 
-from gateway.engine import acceptances, acks, firstreply, inquiries, ledgerfloors, recall, signals
+from gateway.engine import acceptances, acks, firstreply, inquiries, ledgerfloors, recall, signals, telling
 from gateway.engine.deliveries import on_ack, on_reply
 from gateway.engine.doubts import POSSIBLE_DUPLICATE
 from gateway.engine.own_stream import Reason
@@ -253,7 +253,7 @@ def _signal(tick: Tick, turns: Turns, arrived: Arrived) -> None:
     if signal.incident is not None and signal.signal == signals.INCIDENT:
         _incident(tick, arrived, signal)
     elif signal.signal == RECALL:
-        recall.answer(tick, arrived)
+        telling.answer(tick, arrived)
     elif signal.signal == RECALLED:
         recall.hear(tick, turns, arrived)
     elif signal.signal == STREAM_EPOCH:
@@ -262,14 +262,14 @@ def _signal(tick: Tick, turns: Turns, arrived: Arrived) -> None:
         history = said.remembered or ((said.previous, said.last_known),)
         acceptances.begin(tick, arrived.source, history, began)
         ledgerfloors.on_new_epoch(tick, arrived.source, history, began)
-        _ask_if_passed(tick, arrived, said)
+        _ask_if_passed(tick, turns, arrived, said)
     elif signal.signal == inquiries.STATUS_REQUEST and signal.ref is not None:
         inquiries.answer(tick, arrived.source, event_id(signal.ref))
     elif signal.signal == inquiries.STATUS_UNKNOWN and signal.ref is not None:
         inquiries.hear_unknown(tick, arrived.source, event_id(signal.ref))
 
 
-def _ask_if_passed(tick: Tick, arrived: Arrived, said: StreamEpoch) -> None:
+def _ask_if_passed(tick: Tick, turns: Turns, arrived: Arrived, said: StreamEpoch) -> None:
     """Who had not read the epoch before to its end reads that no more. It is said first in an epoch.
 
     Who has may have read another history of it, when its writer did not know what it had forgotten.
@@ -280,14 +280,13 @@ def _ask_if_passed(tick: Tick, arrived: Arrived, said: StreamEpoch) -> None:
     passed = known is None or known.epoch != said.previous or known.seq < said.last_known
     if passed or said.reason == Reason.ROLLBACK:
         inquiries.ask_open(tick, arrived.source)
-        _note_passed(tick, arrived.source)
+        _note_passed(tick, turns, arrived.source)
 
 
-def _note_passed(tick: Tick, source: NodeId) -> None:
+def _note_passed(tick: Tick, turns: Turns, source: NodeId) -> None:
     """What was not read may have said that a reply which an agent has in hand went to its fallback too."""
-    for row in tick.store.open_turns():
-        in_hand = row.source == source and row.kind == Kind.REPLY and row.delivery_count > 0
-        owner = tick.view.owner(row.to_agent) if in_hand else None
+    for row in turns.dealt(tick, source):
+        owner = tick.view.owner(row.to_agent) if row.kind == Kind.REPLY else None
         if owner is not None and owner.fallback:
             detail = f"{row.to_agent} has it; whether it went to another node as well was passed unread"
             tick.note_incident(POSSIBLE_DUPLICATE, row.event_id, detail)

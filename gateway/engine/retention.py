@@ -58,8 +58,8 @@ def _retain(tick: Tick, rule: Retention, readers: list[Reader]) -> bool:
     chosen = _within(_forgettable(tick, rule), bound)
     more = len(chosen) == RETAIN_BATCHES_MAX or _entries(chosen) >= RETAIN_ENTRIES_MAX
     chosen = _not_owed(tick, chosen)
-    if tick.errands.any(Task.RECALL):
-        chosen = []  # who asks what it did is told before it is forgotten
+    if tick.errands.any(Task.RECALL) or tick.errands.any(Task.SAYING):
+        chosen = []  # it is said before it is forgotten
     if chosen:
         _say(tick, tick.store.move_floor(chosen[-1].epoch, chosen[-1].seq))
     older = pastincidents.grow_old(tick, rule.age_ms)

@@ -11,10 +11,11 @@ from gateway.courier.item import HandOver, Item
 from gateway.courier.timers import Timers
 from gateway.engine import acks
 from gateway.engine.awaited import WRONG_SIZE, says_wrong_size
-from gateway.engine.effects import Handed, Subscribed
+from gateway.engine.effects import Subscribed
 from gateway.engine.errands import Task
 from gateway.engine.firstreply import SUPERSEDED, asked, is_second
 from gateway.engine.fullness import Fullness
+from gateway.engine.handing import handed
 from gateway.engine.held import Held
 from gateway.engine.inputs import Now, Subscribe
 from gateway.engine.latecomers import AGENT_REMOVED, missed
@@ -73,7 +74,17 @@ class Turns:
     def of(self, source: NodeId) -> list[str]:
         """The keys of all turns that a node has sent."""
         mark = from_node(source)
-        return [key for key in (*self._courier.items(), *self._held.turns()) if mark in key]
+        return [key for key in self.every() if mark in key]
+
+    def every(self) -> list[str]:
+        """The keys of all turns."""
+        return [*(item.id for item in self._courier.items()), *self._held.turns()]
+
+    def dealt(self, tick: Tick, source: NodeId) -> list[Received]:
+        """The turns of a node that somebody has, or had."""
+        mark = from_node(source)
+        keys = [item.id for item in self._courier.items() if item.deliveries and mark in item.id]
+        return [self._row(tick, key) for key in keys]
 
     # --- what comes in
 
@@ -100,8 +111,10 @@ class Turns:
         if row.state is TurnState.QUEUED:
             self._withhold(tick, row)
 
-    def turn_away(self, tick: Tick, row: Received, why: str, outcome: Outcome = Outcome.FAILED) -> None:
-        """It was accepted, and this recipient cannot have it."""
+    def turn_away(
+        self, tick: Tick, row: Received, why: str | None, outcome: Outcome = Outcome.FAILED
+    ) -> None:
+        """It was accepted, and this recipient cannot have it, or not again: whoever has it has it no more."""
         self._end(tick, row, outcome, why)
 
     def join(self, tick: Tick, agent: AgentId) -> None:
@@ -129,14 +142,11 @@ class Turns:
     def doubt(self, tick: Tick, *, take_back: bool) -> None:
         """Deal nothing more of nodes that are doubted; with ``take_back`` leases on theirs end too."""
         doubted = tick.store.doubts()
-        for row in tick.store.open_turns() if take_back else ():
+        for key in self._courier.in_hand() if take_back else ():
+            row = self._row(tick, key)
             if row.source in doubted and row.lease_id is not None:
                 self.give_back(tick, row, row.lease_id, 0)
         self.withheld.doubt(tick)
-
-    def end_as_before(self, tick: Tick, row: Received, outcome: Outcome, error: str | None) -> None:
-        """A turn was ended before this node forgot it: say so again, and take it from whoever has it."""
-        self._end(tick, row, outcome, error)
 
     @property
     def holding(self) -> bool:
@@ -302,17 +312,7 @@ class Turns:
             tick.store.put_received(leased)
         if row.kind == Kind.MESSAGE and not hand.resumed:
             tick.circles.handed(row.to_agent)
-        tick.effects.append(
-            Handed(
-                subscriber=hand.subscriber,
-                event_id=row.event_id,
-                lease_id=hand.lease_id,
-                lease_ms=self._lease_ms,
-                delivery_count=hand.delivery_count,
-                resumed=hand.resumed,
-                body=row.body,
-            )
-        )
+        tick.effects.append(handed(row, hand, self._lease_ms))
         return True
 
     @staticmethod

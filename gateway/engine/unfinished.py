@@ -1,25 +1,34 @@
 """Errands that the engine before has left: who goes on with which."""
 
+from collections.abc import Callable
+
 from gateway.engine.acceptances import TakingBack
 from gateway.engine.errands import Task, Work
 from gateway.engine.inquiries import Asking
 from gateway.engine.leaving import Leaving
-from gateway.engine.recall import Answering, Releasing
+from gateway.engine.recall import Questioning, Releasing
+from gateway.engine.repeating import OwingAgain, SayingAgain
+from gateway.engine.telling import Answering
 from gateway.engine.tick import Tick
 from gateway.engine.turns import Turns
 from outbox.records import Errand
 
+_ALONE: dict[Task, Callable[[Errand], Work[Tick]]] = {
+    Task.ASKING: Asking,
+    Task.LAPSE: TakingBack,
+    Task.OWING: OwingAgain,
+    Task.RECALL: Answering,
+    Task.SAYING: SayingAgain,
+}
+_WITH_TURNS: dict[Task, Callable[[Turns, Errand], Work[Tick]]] = {
+    Task.LEAVING: Leaving,
+    Task.QUESTION: Questioning,
+    Task.RELEASE: Releasing,
+}
+
 
 def resumed(row: Errand, turns: Turns) -> Work[Tick]:
-    """What does the rest of it, and once more what was done. Raises ValueError for one of a later version."""
-    match Task(row.kind):
-        case Task.ASKING:
-            return Asking(row)
-        case Task.LAPSE:
-            return TakingBack(row)
-        case Task.LEAVING:
-            return Leaving(turns, row)
-        case Task.RECALL:
-            return Answering(row)
-        case Task.RELEASE:
-            return Releasing(turns, row)
+    """What does the rest of it. Raises ValueError for one of a later version."""
+    task = Task(row.kind)
+    alone = _ALONE.get(task)
+    return alone(row) if alone is not None else _WITH_TURNS[task](turns, row)

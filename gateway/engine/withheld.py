@@ -14,7 +14,8 @@ from gateway.engine.bloblife import BlobsMissing
 from gateway.engine.inputs import Now
 from gateway.engine.parked import Parked
 from gateway.engine.tick import Tick
-from gateway.engine.turnkey import Place, place_of
+from gateway.engine.turnkey import Place, parse_turn_key, place_of
+from gateway.routing import inbox_stream
 from outbox.blobref import BlobId
 from outbox.ids import Epoch, NodeId
 from outbox.records import Received, TurnState
@@ -40,23 +41,24 @@ class Withheld:
         One in a hand stays there: only when it comes back it waits.
         """
         if row.source in self._doubted:
-            self._park(row, now)
+            self._park(row.source, place_of(row), now)
         if row.state is TurnState.QUEUED and is_missing(store, row.blob):
             self._await(row)
 
     def take(self, tick: Tick, row: Received) -> None:
         """A turn that was just queued waits while its source is behind or doubted, or its blob missing."""
         if tick.peers.is_behind(row.source) or row.source in self._doubted:
-            self._park(row, tick.now)
+            self._park(row.source, place_of(row), tick.now)
         if is_missing(tick.store, row.blob):
             self._await(row)
             tick.effects.append(BlobsMissing())
 
     def hold_back(self, tick: Tick, sources: set[NodeId]) -> None:
         """These streams have more to tell: what nobody was handed yet waits until it is read."""
-        for row in tick.store.open_turns() if sources else ():
-            if row.source in sources and row.state is TurnState.QUEUED and row.engaged_at_ms is None:
-                self._park(row, tick.now)
+        for item in self._courier.items() if sources else ():
+            source, _, agent = parse_turn_key(item.id)
+            if source in sources and not item.deliveries:
+                self._park(source, (inbox_stream(agent), item.id), tick.now)
 
     def stream_moved(self, source: NodeId, now: Now) -> None:
         """A stream goes on, and is not yet where it was advertised to be."""
@@ -73,9 +75,10 @@ class Withheld:
     def doubt(self, tick: Tick) -> None:
         """Deal nothing more of nodes that have to say what was dealt with."""
         self._doubted = tick.store.doubts()
-        for row in tick.store.open_turns():
-            if row.source in self._doubted:
-                self._park(row, tick.now)
+        for item in self._courier.items() if self._doubted else ():
+            source, _, agent = parse_turn_key(item.id)
+            if source in self._doubted:
+                self._park(source, (inbox_stream(agent), item.id), tick.now)
 
     def trust(self, tick: Tick, source: NodeId) -> None:
         """A node has said it: what is still open is dealt."""
@@ -114,7 +117,6 @@ class Withheld:
         self._courier.withhold(*place)
         self._awaited.add(row.blob, place)
 
-    def _park(self, row: Received, now: Now) -> None:
-        place = place_of(row)
+    def _park(self, source: NodeId, place: Place, now: Now) -> None:
         if self._courier.withhold(*place):
-            self._parked.add(row.source, place, now.mono_ms)
+            self._parked.add(source, place, now.mono_ms)

@@ -61,6 +61,14 @@ class DeliveryReads(Asking):
         )
         return self._rows.all(DELIVERIES, clause, node, upto, emitted_before_ms, limit)
 
+    def emitted_after(self, place: tuple[NodeId, Seq, EventId], limit: int) -> list[Delivery]:
+        """``emitted`` rows after ``(node, seq, event)``, in that order."""
+        node, seq, event = place
+        clause = (
+            f"WHERE {_EMITTED} AND (node, seq, event_id) > (?, ?, ?) ORDER BY node, seq, event_id LIMIT ?"
+        )
+        return self._rows.all(DELIVERIES, clause, node, seq, event_id_bytes(event), limit)
+
     def unaccepted(self, agent: AgentId, node: NodeId | None, limit: int) -> list[Delivery]:
         """``emitted`` and ``retry_pending`` rows for an agent that stand at a node, or at none, by seq."""
         clause = (

@@ -1,8 +1,9 @@
 """Epochs of the own outbox in SQL."""
 
-from outbox.chain import Checkpoint, Head, genesis
+from outbox.chain import Checkpoint, Entry, Head, genesis
 from outbox.errors import StorageFailed
 from outbox.ids import Epoch, EventId, NodeId, Seq, epoch_ordinal, event_id_bytes
+from outbox.limits import SEQ_MAX
 from outbox.records import Doubt, EpochRow, Identity
 from outbox.schema import ordinal_of, position, seq_of
 from outbox.sql.entries import EntryReads, EntryWrites
@@ -24,6 +25,21 @@ class EpochReads(EntryReads):
         sql = "SELECT min(position) FROM outbox WHERE event_id = ?"
         key = self._rows.database.rows(sql, (event_id_bytes(event),))[0][0]
         return None if key is None else (self._epoch_named(ordinal_of(key)), seq_of(key))
+
+    def position_of(self, event: EventId, attempt: int) -> tuple[Epoch, Seq] | None:
+        """Where an attempt of an own event stands, of several the latest."""
+        sql = "SELECT max(position) FROM outbox WHERE event_id = ? AND attempt = ?"
+        key = self._rows.database.rows(sql, (event_id_bytes(event), attempt))[0][0]
+        return None if key is None else (self._epoch_named(ordinal_of(key)), seq_of(key))
+
+    def entries_after(self, epoch: Epoch, seq: Seq, limit: int) -> list[Entry]:
+        """Entries of an own epoch after a place, shown or not."""
+        rows = self._rows.database.rows(
+            "SELECT position, CAST(header AS BLOB), CAST(body AS BLOB) FROM outbox"
+            " WHERE position > ? AND position <= ? ORDER BY position LIMIT ?",
+            (position(epoch, seq), position(epoch, Seq(SEQ_MAX)), limit),
+        )
+        return [Entry(seq_of(key), header, body) for key, header, body in rows]
 
     def checkpoint_from(self, epoch: Epoch, seq: Seq) -> Checkpoint | None:
         """The first own checkpoint at a place or after it, in the same epoch."""

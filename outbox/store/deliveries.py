@@ -38,6 +38,10 @@ class DeliveryStore(Protocol):
         """``emitted`` rows routed to a node at or below a position, emitted by that time, in order of seq."""
         ...
 
+    def emitted_after(self, place: tuple[NodeId, Seq, EventId], limit: int) -> list[Delivery]:
+        """``emitted`` rows after ``(node, seq, event)``, in that order."""
+        ...
+
     def unaccepted(self, agent: AgentId, node: NodeId | None, limit: int) -> list[Delivery]:
         """``emitted`` and ``retry_pending`` rows for an agent that stand at a node, or at none, by seq."""
         ...

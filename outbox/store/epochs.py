@@ -7,7 +7,7 @@ may have those places. Epochs compare by their ordinal.
 
 from typing import Protocol
 
-from outbox.chain import Checkpoint, Head
+from outbox.chain import Checkpoint, Entry, Head
 from outbox.ids import Epoch, EventId, NodeId, Seq
 from outbox.records import EpochRow
 
@@ -52,6 +52,14 @@ class EpochStore(Protocol):
 
     def first_position(self, event: EventId) -> tuple[Epoch, Seq] | None:
         """Where an own event stands first."""
+        ...
+
+    def position_of(self, event: EventId, attempt: int) -> tuple[Epoch, Seq] | None:
+        """Where an attempt of an own event stands; of one that stands in several epochs, the latest."""
+        ...
+
+    def entries_after(self, epoch: Epoch, seq: Seq, limit: int) -> list[Entry]:
+        """Entries of an own epoch after a place, shown or not: as many as are left of it."""
         ...
 
     def doubt(self, source: NodeId, epoch: Epoch) -> None:

@@ -59,6 +59,11 @@ class TwinDeliveries(Transaction):
         found = [row for row in rows if row.node == node and row.seq <= upto]
         return _by_seq(row for row in found if row.emitted_at_ms <= emitted_before_ms)[:limit]
 
+    def emitted_after(self, place: tuple[NodeId, Seq, EventId], limit: int) -> list[Delivery]:
+        """``emitted`` rows after ``(node, seq, event)``, in that order."""
+        rows = [row for row in self._unaccepted.values() if row.state is DeliveryState.EMITTED]
+        return sorted((row for row in rows if _stand(row) > place), key=_stand)[:limit]
+
     def unaccepted(self, agent: AgentId, node: NodeId | None, limit: int) -> list[Delivery]:
         """``emitted`` and ``retry_pending`` rows for an agent that stand at a node, or at none, by seq."""
         rows = self._unaccepted.values()
@@ -107,6 +112,10 @@ class TwinDeliveries(Transaction):
 
 def _key(row: Delivery) -> tuple[EventId, str]:
     return row.event_id, row.node or ""
+
+
+def _stand(row: Delivery) -> tuple[NodeId, Seq, EventId]:
+    return row.node or NodeId(""), row.seq, row.event_id
 
 
 def _by_seq(rows: Iterable[Delivery]) -> list[Delivery]:

@@ -153,6 +153,17 @@ class TwinEntries(Transaction):
         place = bisect_left(history.batches, seq, key=lambda batch: batch[0])
         return history.checkpoints[history.batches[place][0]] if place < len(history.batches) else None
 
+    def position_of(self, event: EventId, attempt: int) -> tuple[Epoch, Seq] | None:
+        """Where an attempt of an own event stands, of several the latest."""
+        epochs = [epoch for epoch in self._histories if (event, attempt, epoch) in self._attempts]
+        return (epochs[-1], self._attempts[event, attempt, epochs[-1]]) if epochs else None
+
+    def entries_after(self, epoch: Epoch, seq: Seq, limit: int) -> list[Entry]:
+        """Entries of an own epoch after a place, shown or not."""
+        history = self._histories.get(epoch)
+        start = 0 if history is None else max(0, seq - history.base.seq)
+        return history.entries[start : start + limit] if history is not None else []
+
     def first_position(self, event: EventId) -> tuple[Epoch, Seq] | None:
         """Where an own event stands first."""
         return self._first.get(event)

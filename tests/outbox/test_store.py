@@ -25,7 +25,7 @@ from outbox.errors import (
     InvalidCursor,
     StorageFailed,
 )
-from outbox.ids import AgentId, Epoch, EventId, NodeId, Seq
+from outbox.ids import AgentId, Epoch, EventId, NodeId, Seq, make_epoch
 from outbox.journal import Journal
 from outbox.kinds import Outcome
 from outbox.memory import MemoryStore
@@ -699,3 +699,53 @@ def test_both_stores_answer_alike_whatever_is_done_to_them(world: Any) -> None:
             max_examples=60, stateful_step_count=40, deadline=None, suppress_health_check=[*HealthCheck]
         ),
     )
+
+
+def test_deliveries_beyond_a_place_are_looked_through_by_event(store: Store, world: Any) -> None:
+    store.begin()
+    for number in (3, 1, 2, 4, 5):
+        store.put_delivery(world.delivery(number, seq=10 - number))
+        store.put_delivery(world.delivery(number, node=LAB))
+    store.put_delivery(world.delivery(6, node=None))
+    store.commit()
+    found, place, ticks = [], (EventId(f"evt_{0:032x}"), None), 0
+    while place is not None:
+        rows, place = store.deliveries_beyond(MBP, Seq(6), place, 3)
+        assert len(rows) <= 3
+        found, ticks = found + rows, ticks + 1
+    assert [row.event_id for row in found] == [world.event(number) for number in (1, 2, 3)]
+    assert ticks == 4
+
+
+def test_what_is_on_its_way_is_read_on_by_node_and_place(store: Store, world: Any) -> None:
+    store.begin()
+    for number in (3, 1, 2):
+        store.put_delivery(world.delivery(number, seq=10 - number))
+        store.put_delivery(world.delivery(number, seq=number, node=LAB))
+    store.put_delivery(world.delivery(9, state=DeliveryState.ACCEPTED))
+    store.commit()
+    place, found = (NodeId(""), Seq(-1), EventId(f"evt_{0:032x}")), []
+    while rows := store.emitted_after(place, 2):
+        place = (rows[-1].node, rows[-1].seq, rows[-1].event_id)
+        found += rows
+    assert [(row.node, row.seq) for row in found[:3]] == [(LAB, 1), (LAB, 2), (LAB, 3)]
+    assert [(row.node, row.seq) for row in found[3:]] == [(MBP, 7), (MBP, 8), (MBP, 9)]
+
+
+def test_all_of_an_epoch_is_read_on_whether_it_was_shown_or_not(store: Store, world: Any) -> None:
+    store.begin()
+    world.append(store, world.entry(1, 1), world.entry(2, 2))
+    store.hold()
+    world.append(store, world.entry(3, 1, attempt=2))
+    before = store.identity().epoch
+    store.commit()
+    store.begin()
+    after = make_epoch(9, b"\x01" * 6)
+    store.begin_epoch(after)
+    store.commit()
+    assert [entry.seq for entry in store.entries_after(before, Seq(1), 9)] == [2, 3]
+    assert [entry.seq for entry in store.entries_after(before, Seq(0), 1)] == [1]
+    assert store.entries_after(after, Seq(0), 9) == store.entries_after(before, Seq(3), 9) == []
+    assert store.position_of(world.event(1), 1) == (before, 1)
+    assert store.position_of(world.event(1), 2) == (before, 3)
+    assert store.position_of(world.event(1), 3) is None

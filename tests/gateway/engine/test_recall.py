@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from gateway.courier.limits import CourierLimits
-from gateway.engine import recall
+from gateway.engine import telling
 from gateway.engine.doubts import POSSIBLE_DUPLICATE, EndDoubts
 from gateway.engine.effects import EpochBegan, Handed
 from gateway.engine.inputs import FloorRead, PageRead, Prune, Settle
@@ -439,7 +439,7 @@ def known(world: Any) -> Any:
 def test_who_asks_is_answered_in_parts_and_knows_the_same(
     make_world: Any, counting: Any, monkeypatch: pytest.MonkeyPatch, *, restarts: bool
 ) -> None:
-    monkeypatch.setattr(recall, "LOOKED_PAST", 1)
+    monkeypatch.setattr(telling, "LOOKED_PAST", 1)
     most, ends = [], []
     for sent, rows in ((40, 5), (160, 5), (160, 1_000)):
         world = forgetful(make_world, counting, sent, rows)
@@ -462,7 +462,7 @@ def test_what_is_asked_again_while_it_is_told_is_not_told_twice(
     make_world: Any, counting: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who hears of an end twice takes it for a second one."""
-    monkeypatch.setattr(recall, "LOOKED_PAST", 1)
+    monkeypatch.setattr(telling, "LOOKED_PAST", 1)
     world = forgetful(make_world, counting, 40, 5)
     world.answer("b", by="a")
     world.rumour()
@@ -481,7 +481,7 @@ def test_what_is_asked_again_while_it_is_told_is_not_told_twice(
 def test_nothing_is_forgotten_before_it_is_told(
     make_world: Any, counting: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recall, "LOOKED_PAST", 1)
+    monkeypatch.setattr(telling, "LOOKED_PAST", 1)
     world = forgetful(make_world, counting, 40, 5)
     world.answer("b", by="a")
     world.pull("a", "b")
@@ -515,3 +515,17 @@ def test_an_operator_who_waits_no_longer_has_all_reported_in_parts(
     assert most[1] <= most[0] < most[2]
     assert ends[1] == ends[2]
     assert all(ends[1][80:])
+
+
+def test_what_comes_before_the_question_is_out_is_asked_about_too(make_world: Any, counting: Any) -> None:
+    """It is read again, and this node may have ended it before it forgot (seed 88230081)."""
+    world = forgetful(make_world, counting, 40, 2)
+    world.share(1)
+    world.answer("b", by="a")
+    while world.store("b").errands():
+        world.pull("b", "a")
+        world.tick("b")
+    work_off(world, restarts=False)
+    ended = [event for event in world.events[20::2] if world.row("b", event).state is T.DONE]
+    assert ended == world.events[20::2]
+    assert all(world.row("b", event).delivery_count == 0 for event in ended)

@@ -14,6 +14,8 @@ from outbox.records import Errand
 DETAILS = {
     Task.RECALL: '{"since":"000001-0123456789ab","read":3,"asked_ms":5}',
     Task.LAPSE: "000001-0123456789ab/3",
+    Task.SAYING: "3",
+    Task.QUESTION: '{"since":"000002-0123456789ab","ended":"000001-0123456789ab","seq":3,"wait":true}',
 }
 
 
