@@ -75,6 +75,7 @@ class Gateway:
         Raises HomeError, HomeLocked, StorageFailed, BrokenChain, BadCheckpoint and the keyring's errors.
         """
         home.check()
+        home.need_journal()
         self._stack = AsyncExitStack()
         lock = self._stack.enter_context(HomeLock(home.lock))
         self._home, self._config, self._clock = home, config, clock
@@ -247,6 +248,7 @@ def _issuer(home: Home) -> Issuer | None:
 def run(home: Home, config: Config, clock: Clock, ready: Callable[[Gateway], None] = lambda _: None) -> None:
     """Run a gateway in this process until SIGINT or SIGTERM. Raises as ``Gateway`` does."""
     home.check()
+    home.need_journal()
     allow_open_files()
     stop_logging = start_logging(home.log, config.log.level)
     quieten()

@@ -9,7 +9,7 @@ from auth.keyring import Keyring
 from auth.keys import SigningKey
 from gateway.clock import Clock
 from gateway.errors import HomeError
-from gateway.home import Home, write_private
+from gateway.home import LOST_JOURNAL, Home, write_private
 from outbox.ids import MeshId, NodeId, make_epoch
 from outbox.journal import Journal
 from outbox.lock import HomeLock
@@ -34,6 +34,8 @@ def found(home: Home, node: NodeId, clock: Clock, settings: dict[str, object]) -
     with HomeLock(home.lock):
         if Journal.made(home.journal):
             raise HomeError(f"{home.root} is the home of a node already", hint="use another GATEWAY_HOME")
+        if home.issuer.exists():
+            raise HomeError(f"{home.root} has joined a mesh, and its journal is gone", hint=LOST_JOURNAL)
         keyring = Keyring(home.keys)
         root = keyring.make_root_key(clock.entropy)
         key = keyring.node_key(clock.entropy)

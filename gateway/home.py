@@ -40,6 +40,13 @@ SOCKET_PATH_BYTES_MAX = 103 if sys.platform == "darwin" else 107
 """``sun_path`` has 104 bytes on macOS and 108 on Linux, the closing zero included."""
 
 
+LOST_JOURNAL = (
+    "repeat gateway init or join if that was cut short; if the journal was lost: gateway restore,"
+    " or without a backup gateway join, with a new invite for this node"
+)
+"""A node that joins again begins a new epoch of its outbox; the others tell it what they know."""
+
+
 class Home(msgspec.Struct, frozen=True):
     """Paths of one node; nothing is made by asking for them."""
 
@@ -143,6 +150,14 @@ class Home(msgspec.Struct, frozen=True):
             raise HomeError(f"{self.root} is no home of a node", hint="make one with: gateway init (or join)")
         for directory in (self.root, self.keys):
             _check_private(directory)
+
+    def need_journal(self) -> None:
+        """Raises HomeError unless a journal is there: it was lost, or this home was never made to its end."""
+        if self.journal.exists():
+            return
+        if any(self.keys.glob("*.key")):
+            raise HomeError(f"{self.root} has the keys of a node and no journal", hint=LOST_JOURNAL)
+        raise HomeError(f"{self.root} is no home of a node", hint="make one with: gateway init (or join)")
 
 
 def private_directory(path: Path) -> None:

@@ -67,6 +67,7 @@ def read_identity(database: Database) -> Identity:
     found = database.rows("SELECT mesh, node, epoch FROM identity")
     if len(found) != 1:
         raise StorageFailed(
-            f"{database.path} belongs to no node", hint="make a home with: gateway init | join"
+            f"{database.path} belongs to no node",
+            hint="repeat gateway init or join if that was cut short; else: gateway restore",
         )
     return Identity(*found[0])

@@ -47,6 +47,7 @@ def make_backup(
     The journal is one moment of it, whatever is written meanwhile; the chain in the copy was verified.
     """
     home.check()
+    home.need_journal()
     key = Keyring(home.keys).kept_node_key()
     with _failing(target), staging_for(target) as made:
         staged = made / "home"

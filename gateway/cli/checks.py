@@ -67,6 +67,7 @@ def examine(home: Home) -> list[Finding]:
 
 def _home(home: Home) -> Iterator[Finding]:
     home.check()
+    home.need_journal()
     yield Finding("home", Level.OK, f"{home.root} is there and private")
 
 

@@ -36,12 +36,18 @@ def current_home(context: click.Context) -> "Home":
 
 def made_home(context: click.Context) -> "Home":
     """The home of a command that speaks to its gateway. Raises Unreachable when none was made there."""
+    from gateway.home import LOST_JOURNAL
+
     home = current_home(context)
     if not os.access(home.journal, os.F_OK):  # a path that may not be looked at is no home of ours either
         what = f"no gateway answers: {home.root} is no home of a node"
-        raise Unreachable(
-            what, hint="name it with --home or GATEWAY_HOME, or make one: gateway init (or join)"
-        )
+        hint = "name it with --home or GATEWAY_HOME, or make one: gateway init (or join)"
+        if os.access(home.keys, os.X_OK) and any(home.keys.glob("*.key")):
+            what, hint = (
+                f"no gateway answers: {home.root} has the keys of a node and no journal",
+                LOST_JOURNAL,
+            )
+        raise Unreachable(what, hint=hint)
     return home
 
 
@@ -91,6 +97,7 @@ def node_key(home: "Home") -> "SigningKey":
     from auth.keyring import Keyring
 
     home.check()
+    home.need_journal()
     return Keyring(home.keys).kept_node_key()
 
 

@@ -48,6 +48,18 @@ def test_a_home_that_is_not_there_says_how_to_make_one(home: Home) -> None:
     assert "gateway init" in missing.value.hint
 
 
+def test_a_home_whose_journal_was_lost_is_told_from_one_that_was_never_made(home: Home) -> None:
+    home.create()
+    with pytest.raises(HomeError, match="no home of a node"):
+        home.need_journal()
+    (home.keys / "node.key").touch()
+    with pytest.raises(HomeError, match="no journal") as lost:
+        home.need_journal()
+    assert "gateway restore" in lost.value.hint
+    home.journal.touch()
+    home.need_journal()
+
+
 def test_a_home_open_to_others_is_refused_with_the_cure(home: Home) -> None:
     home.create()
     home.keys.chmod(0o755)

@@ -143,6 +143,26 @@ def test_init_makes_a_home_once(home: Path, capfd: pytest.CaptureFixture[str]) -
     assert "vps: sound up to 000001-" in capfd.readouterr().out
 
 
+def test_a_member_that_lost_its_journal_is_not_made_the_first_node_of_another_mesh(
+    home: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["init", "mbp", "--port", "0"]) == Exit.OK
+    (home / "issuer.json").write_text("{}")  # as a member's home has
+    for file in home.glob("journal.db*"):
+        file.unlink()
+    for words in (
+        ["init", "mbp"],
+        ["run"],
+        ["status"],
+        ["backup", str(home / "x.tar")],
+        ["outbox", "verify"],
+    ):
+        capfd.readouterr()
+        assert main(words) in {Exit.FAILED, Exit.UNREACHABLE}, words
+        assert "gateway restore" in capfd.readouterr().err, words
+    assert not list(home.glob("journal.db*"))
+
+
 async def test_the_log_is_shown_exported_and_pruned(node: "LocalNode") -> None:
     for text in ("one", "two", "three"):
         assert (await command(node, "send", "bob", text, "--as", "jen"))[0] == Exit.OK
