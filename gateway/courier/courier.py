@@ -12,11 +12,12 @@ Rules (``docs/PROTOCOL.md``, local delivery):
 """
 
 from collections.abc import Callable
+from itertools import islice
 
 from gateway.courier.errors import Conflict, InvalidCredit, UnknownStream
 from gateway.courier.item import HandOver, Item, Pumped
 from gateway.courier.leases import Holder, Lease, holder
-from gateway.courier.limits import CourierLimits
+from gateway.courier.limits import DEALT_MAX, CourierLimits
 from gateway.courier.stats import StreamStats
 from gateway.courier.stream import Stream
 from gateway.courier.subscriptions import Subscription
@@ -210,18 +211,26 @@ class Courier:
 
     # --- what goes out
 
-    def pump(self, now_ms: int, new_lease_id: Callable[[], str]) -> Pumped:
-        """End what is due, then deal what waits to whoever has credit."""
+    def pump(self, now_ms: int, new_lease_id: Callable[[], str], most: int = DEALT_MAX) -> Pumped:
+        """End what is due, then deal what waits to whoever has credit; no more of either than ``most``."""
         exhausted: list[tuple[str, Item]] = []
-        for name, item_id in self._timers.pop_due(now_ms):
+        for name, item_id in islice(self._timers.pop_due(now_ms), most):
             self._due(self._streams[name], item_id, exhausted)
         hand_overs: list[HandOver] = []
-        for stream in self._dirty.values():
-            for hand_over in stream.deal(new_lease_id):
+        dirty, self._dirty = self._dirty, {}
+        for stream in dirty.values():
+            for hand_over in islice(stream.deal(new_lease_id), most - len(hand_overs)):
                 self._timers.set((stream.name, hand_over.item_id), now_ms + self._limits.lease_ms)
                 hand_overs.append(hand_over)
-        self._dirty.clear()
+        waiting = [stream for stream in dirty.values() if stream.can_deal]
+        for stream in reversed(waiting):  # who had nothing of this pump is first in the next
+            self._touch(stream)
         return Pumped(hand_overs, exhausted)
+
+    @property
+    def can_deal(self) -> bool:
+        """Whether the next pump has something to hand over, whatever the time."""
+        return any(stream.can_deal for stream in self._dirty.values())
 
     def next_deadline_ms(self) -> int | None:
         """When the next pump is needed even if nothing else happens."""

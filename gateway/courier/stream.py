@@ -91,9 +91,14 @@ class Stream:
         """The live leases of a session, for its new subscription."""
         return [self._hand_over(subscriber, lease, resumed=True) for lease in self.leases.of(who)]
 
+    @property
+    def can_deal(self) -> bool:
+        """Whether something waits and somebody can take it."""
+        return bool(self.ring and self.waiting)
+
     def deal(self, new_lease_id: Callable[[], str]) -> Iterator[HandOver]:
         """Hand out what waits, as far as credit goes: the delivery is counted before it is handed over."""
-        while self.ring and self.waiting:
+        while self.can_deal:
             item = self.waiting.take()
             item = msgspec.structs.replace(item, deliveries=item.deliveries + 1)
             self.update(item)

@@ -168,15 +168,9 @@ class _Subscription:
 
     def _request(self, frame: RequestFrame) -> Request:
         req, agent = self._runtime.req(), self._agent
-        match frame:
+        match frame:  # what sockets are full of first
             case EnqueueFrame(enqueue=message):
                 return send_of(req, agent, message)
-            case AckFrame(ack=event, lease_id=lease_id, outcome=outcome, error=error):
-                return settle_of(req, agent, event, lease_id=lease_id, outcome=outcome, error=error)
-            case NackFrame(nack=event, lease_id=lease_id, delay_ms=delay_ms):
-                return nack_of(req, agent, event, lease_id, delay_ms)
-            case ExtendFrame(extend=event):
-                return extend_of(req, agent, event, frame)
             case ReplyFrame():
                 return reply_of(
                     req,
@@ -191,6 +185,12 @@ class _Subscription:
                     traceparent=frame.traceparent,
                     payload_ref=frame.payload_ref,
                 )
+            case AckFrame(ack=event, lease_id=lease_id, outcome=outcome, error=error):
+                return settle_of(req, agent, event, lease_id=lease_id, outcome=outcome, error=error)
+            case NackFrame(nack=event, lease_id=lease_id, delay_ms=delay_ms):
+                return nack_of(req, agent, event, lease_id, delay_ms)
+            case ExtendFrame(extend=event):
+                return extend_of(req, agent, event, frame)
 
     # --- what goes out
 

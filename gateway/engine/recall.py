@@ -76,7 +76,7 @@ def ask(tick: Tick, turns: Turns, ended: Epoch, seen: Seq, *, wait: bool, take_b
     Nothing of theirs is dealt from now on. What they are asked, and what is reported, takes a while.
     """
     me, since = tick.identity.node, tick.identity.epoch
-    senders = {parse_turn_key(key)[0] for key in turns.every()}
+    senders = {parse_turn_key(key)[0] for key in turns.keys_of(None)}
     sources = {*tick.store.cursors(), *senders, *(peer.node for peer in tick.view.peers(me))} - {me}
     for source in sorted(sources) if wait else ():
         tick.store.doubt(source, since)
@@ -93,7 +93,7 @@ class Questioning:
     def __init__(self, turns: Turns, row: Errand) -> None:
         self.row = row
         self._unsure = msgspec.json.decode(row.detail, type=Unsure)
-        self._turns = iter(sorted(key for key in turns.every() if key > self._unsure.turn))
+        self._turns = iter(sorted(key for key in turns.keys_of(None) if key > self._unsure.turn))
         self._refs: dict[NodeId, list[EventId]] = {}
 
     def some(self, tick: Tick, most: int) -> int:
@@ -167,7 +167,7 @@ def ask_again(tick: Tick, turns: Turns) -> None:
         if node not in doubts:
             tick.questions.answered(node)
         elif upto is not None and upto >= seq:
-            waiting = [parse_turn_key(key)[1] for key in turns.of(node)]
+            waiting = [parse_turn_key(key)[1] for key in turns.keys_of(node)]
             read = tick.store.cursor(node)
             place = (read.epoch, read.seq) if read is not None else None
             _question(tick, node, doubts[node], place, waiting)
@@ -229,7 +229,7 @@ class Releasing:
         self.row = row
         self._turns = turns
         self._since, _, reported = row.detail.partition(" ")
-        self._left = iter(sorted(key for key in turns.of(NodeId(row.subject)) if key > reported))
+        self._left = iter(sorted(key for key in turns.keys_of(NodeId(row.subject)) if key > reported))
 
     def some(self, tick: Tick, most: int) -> int:
         """See ``errands.Work``."""

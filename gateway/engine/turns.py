@@ -4,10 +4,13 @@ The courier deals in memory; every hand-over and every end is written to the led
 transaction.
 """
 
+from itertools import islice
+
 from msgspec.structs import replace
 
 from gateway.courier.courier import Courier
 from gateway.courier.item import HandOver, Item
+from gateway.courier.limits import DEALT_MAX
 from gateway.courier.timers import Timers
 from gateway.engine import acks
 from gateway.engine.awaited import WRONG_SIZE, says_wrong_size
@@ -19,7 +22,7 @@ from gateway.engine.handing import handed
 from gateway.engine.held import Held
 from gateway.engine.inputs import Now, Subscribe
 from gateway.engine.latecomers import AGENT_REMOVED, missed
-from gateway.engine.limits import HANDS_MAX, PRIORITY_NORMAL
+from gateway.engine.limits import DUE_MAX, HANDS_MAX, PRIORITY_NORMAL
 from gateway.engine.tick import Tick
 from gateway.engine.turnkey import from_node, parse_turn_key, place_of, turn_key
 from gateway.engine.withheld import Withheld
@@ -71,14 +74,10 @@ class Turns:
         for reader in [reader for reader, whose in self._readers.items() if whose == agent]:
             self.unsubscribe(reader, now)
 
-    def of(self, source: NodeId) -> list[str]:
-        """The keys of all turns that a node has sent."""
-        mark = from_node(source)
-        return [key for key in self.every() if mark in key]
-
-    def every(self) -> list[str]:
-        """The keys of all turns."""
-        return [*(item.id for item in self._courier.items()), *self._held.turns()]
+    def keys_of(self, source: NodeId | None) -> list[str]:
+        """The keys of all turns that a node has sent; None: that any has."""
+        keys = (*(item.id for item in self._courier.items()), *self._held.turns())
+        return [key for key in keys if source is None or from_node(source) in key]
 
     def dealt(self, tick: Tick, source: NodeId) -> list[Received]:
         """The turns of a node that somebody has, or had."""
@@ -111,11 +110,9 @@ class Turns:
         if row.state is TurnState.QUEUED:
             self._withhold(tick, row)
 
-    def turn_away(
-        self, tick: Tick, row: Received, why: str | None, outcome: Outcome = Outcome.FAILED
-    ) -> None:
+    def turn_away(self, tick: Tick, row: Received, why: str | None, how: Outcome = Outcome.FAILED) -> None:
         """It was accepted, and this recipient cannot have it, or not again: whoever has it has it no more."""
-        self._end(tick, row, outcome, why)
+        self._end(tick, row, how, why)
 
     def join(self, tick: Tick, agent: AgentId) -> None:
         """An agent that came late gets the broadcasts that have not expired, as far as it has room."""
@@ -271,8 +268,9 @@ class Turns:
         """Expire what is too old, then hand over what subscribers have credit for."""
         self._expire(tick)
         self.withheld.let_go_late(tick.now)
-        while not self._pump(tick):
-            pass  # an expired turn was dealt and has given its credit back
+        left = DEALT_MAX
+        while left > 0 and (expired := self._pump(tick, left)):
+            left -= expired  # they were dealt and have given their credit back
 
     def next_wake_ms(self, now: Now) -> int | None:
         """When time alone will change something, on the monotonic clock."""
@@ -280,14 +278,15 @@ class Turns:
         deadline_ms = self._deadlines.next_ms()
         if deadline_ms is not None:
             wakes.append(now.mono_ms + max(0, deadline_ms - now.wall_ms))
+        if self._courier.can_deal:
+            wakes.append(now.mono_ms)
         return min((wake for wake in wakes if wake is not None), default=None)
 
-    def _pump(self, tick: Tick) -> bool:
-        pumped = self._courier.pump(tick.now.mono_ms, tick.entropy.lease_id)
+    def _pump(self, tick: Tick, most: int) -> int:
+        pumped = self._courier.pump(tick.now.mono_ms, tick.entropy.lease_id, most)
         for _, item in pumped.exhausted:
             self._end(tick, self._row(tick, item.id), Outcome.FAILED, "max_deliveries")
-        handed = [self._hand(tick, hand) for hand in pumped.hand_overs]
-        return all(handed)
+        return sum(not self._hand(tick, hand) for hand in pumped.hand_overs)
 
     def _row(self, tick: Tick, key: str) -> Received:
         row = tick.store.received(*parse_turn_key(key))
@@ -322,7 +321,7 @@ class Turns:
 
     def _expire(self, tick: Tick) -> None:
         now_ms = tick.now.wall_ms
-        for what, name in self._deadlines.pop_due(now_ms):
+        for what, name in islice(self._deadlines.pop_due(now_ms), DUE_MAX):
             row = self._row(tick, name)
             if what == _HOLD_ENDS:
                 self._end(tick, row, Outcome.REFUSED, "unknown_source")

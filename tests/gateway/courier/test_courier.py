@@ -403,3 +403,31 @@ def test_the_live_lease_of_an_item_can_be_asked_for() -> None:
     assert desk.courier.lease_of("no such stream", "a") is None
     desk.courier.ack(INBOX, "a", "l1", "phone")
     assert desk.courier.lease_of(INBOX, "a") is None
+
+
+def test_no_pump_deals_more_than_it_may_and_nobody_waits_for_one_that_takes_all() -> None:
+    desk = Desk()
+    for stream in ("one", "other"):
+        for number in range(5):
+            desk.courier.offer(stream, Item(f"{stream}-{number}", 2), 0)
+        desk.courier.subscribe(f"sub {stream}", stream, None)
+        desk.courier.grant(f"sub {stream}", 5)
+    dealt = []
+    while desk.courier.can_deal:
+        dealt.append([given.stream for given in desk.courier.pump(0, lambda: "l", 4).hand_overs])
+    assert dealt == [["one"] * 4, ["other"] * 4, ["one", "other"]]
+
+
+def test_no_pump_takes_back_more_than_it_may() -> None:
+    desk = Desk()
+    desk.courier.open(INBOX)
+    desk.courier.subscribe("sub", INBOX, None)
+    for number in range(5):
+        desk.courier.offer(INBOX, Item(str(number), 2), 0)
+    desk.courier.grant("sub", 5)
+    assert len(desk.courier.pump(0, lambda: "l").hand_overs) == 5
+    in_hand = []
+    while (due_ms := desk.courier.next_deadline_ms()) is not None:
+        desk.courier.pump(due_ms, lambda: "l", 2)
+        in_hand.append(len(desk.courier.in_hand()))
+    assert in_hand == [3, 1, 0]

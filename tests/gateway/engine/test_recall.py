@@ -391,16 +391,18 @@ def test_an_answer_to_another_epoch_clears_nothing(mesh: Any) -> None:
 # --- of many
 
 
-def forgetful(make_world: Any, counting: Any, sent: int, rows: int) -> Any:
+def forgetful(make_world: Any, counting: Any, sent: int, rows: int, local: int = 0) -> Any:
     """``b`` has had so many messages and ended the first half of them and every other one since: which it has
     forgotten."""
     world = make_world("b", limits=CourierLimits(max_depth=1_000), policy=Policy(errand_rows=rows))
     world.join("a", counting(MemoryStore(Identity(MESH, A, world.epoch_of("b")))))
     world.live("a", "ann")
-    world.live("b", "bob")
+    world.live("b", "bob", "bea")
     for name in (A, B):
         world.members[name] = NodeView(node=name, public_key=b"k" * 32, role="member")
     world.see()
+    for _ in range(local):
+        world.sent("b", "bob", "bea")
     world.events = []
     for half in range(2):
         if half:
@@ -519,8 +521,7 @@ def test_an_operator_who_waits_no_longer_has_all_reported_in_parts(
 
 def test_what_comes_before_the_question_is_out_is_asked_about_too(make_world: Any, counting: Any) -> None:
     """It is read again, and this node may have ended it before it forgot (seed 88230081)."""
-    world = forgetful(make_world, counting, 40, 2)
-    world.share(1)
+    world = forgetful(make_world, counting, 40, 1, local=5)
     world.answer("b", by="a")
     while world.store("b").errands():
         world.pull("b", "a")

@@ -1,10 +1,13 @@
 """Engagement: who holds what, for how long, and how each turn ends."""
 
+from itertools import pairwise
 from typing import Any
 
 import msgspec
+import pytest
 
 from gateway.courier.limits import CourierLimits
+from gateway.engine import turns
 from gateway.engine.effects import Handed
 from gateway.engine.inputs import Grant, RemoveAgent, Send, Unsubscribe
 from outbox.records import TurnState
@@ -176,3 +179,26 @@ def test_the_old_sockets_of_a_name_do_not_get_the_turns_of_its_successor(world: 
     world.live("b", "bob")
     world.tick("a", Send(req=9, agent="ann", to="bob", payload=msgspec.Raw(b"1")))
     assert only(world.pull("b", "a"), Handed) == []
+
+
+def test_what_expires_in_one_moment_ends_in_several_ticks_and_is_never_dealt(
+    make_world: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turns, "DUE_MAX", 4)
+    monkeypatch.setattr(turns, "DEALT_MAX", 2)
+    world = make_world("a", "b")
+    world.live("a", "ann")
+    world.live("b", "bob")
+    events = [world.sent("a", "ann", "bob", expires_in_ms=60_000) for _ in range(15)]
+    world.pull("b", "a")
+    world.advance(60_000)
+    open_turns = [len(world.store("b").open_turns())]
+    assert world.listen("b", "bob", credit=20) == []
+    while world.nodes["b"].engine.next_wake_ms(world.now()) == world.mono_ms:
+        open_turns.append(len(world.store("b").open_turns()))
+        assert not [effect for effect in world.tick("b") if isinstance(effect, Handed)]
+    assert [world.row("b", event).error for event in events] == ["expired"] * 15
+    assert max(before - after for before, after in pairwise(open_turns)) <= 4 + 2 * 2
+    world.sent("a", "ann", "bob")
+    world.pull("b", "a")
+    assert len([effect for effect in world.nodes["b"].effects if isinstance(effect, Handed)]) == 1
