@@ -65,6 +65,8 @@ class BlobKeeper:
         """Blobs on their way in, by the name of their draft: what each may take."""
         self._refused_bytes = refused_bytes
         """Of the blob that found no room last; 0 when there is room for it, or nothing was refused."""
+        self._cut_short: dict[BlobId, int] = {}
+        """Bytes of what came in part and is not on its way now, since this process began; oldest first."""
         self._claims: Counter[BlobId] = Counter()
         """Files that have their name and no row yet."""
 
@@ -93,6 +95,7 @@ class BlobKeeper:
         if size > BLOB_BYTES_MAX:
             raise TooLarge(f"a blob has at most {BLOB_BYTES_MAX} bytes")
         with self._room(sha256, size):
+            await self._give_way()
             draft = await self.disk.part(sha256)
             if draft.offset and (afresh or draft.offset > size):
                 await draft.discard()
@@ -102,11 +105,13 @@ class BlobKeeper:
                 yield Incoming(self, draft, sha256, size)
             finally:
                 draft.close()
+                self._note_part(sha256)
 
     @asynccontextmanager
     async def unnamed(self, word: str) -> AsyncIterator["Incoming"]:
         """Take a blob in whose name is known at its end. Raises as ``coming``."""
         with self._room(word, 0):
+            await self._give_way()
             draft = await self.disk.draft(word)
             incoming = Incoming(self, draft, None, None, word=word)
             try:
@@ -126,10 +131,29 @@ class BlobKeeper:
         """Take away files that no row knows."""
         known = frozenset(row.sha256 for row in self.index.blobs()) | frozenset(self._coming)
         gone = await self.disk.sweep(known)
+        for sha256 in list(self._cut_short):
+            self._note_part(sha256)
         if gone:
             log.info("blobs.swept", files=gone)
 
     # --- for what is coming
+
+    def _note_part(self, sha256: BlobId) -> None:
+        self._cut_short.pop(sha256, None)
+        if left := self.disk.partial_size(sha256):
+            self._cut_short[sha256] = left
+
+    async def _give_way(self) -> None:
+        """What was cut short, and may never go on, goes when it would take more room than there is."""
+        for sha256 in list(self._cut_short):
+            waiting = sum(size for other, size in self._cut_short.items() if other not in self._coming)
+            if self.index.blob_bytes() + sum(self._coming.values()) + waiting <= self._bytes_max:
+                return
+            if sha256 not in self._coming:
+                draft = await self.disk.part(sha256)
+                await draft.discard()
+                draft.close()
+                self._note_part(sha256)
 
     def need_room(self, name: str, size: int) -> None:
         """Raises StorageFull when all that is here and coming is too much with so many bytes of this one."""

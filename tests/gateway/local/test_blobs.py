@@ -143,6 +143,26 @@ async def test_beyond_the_quota_nothing_is_kept(node: "LocalNode") -> None:
     assert (await put(node, b"small", f"/v1/blobs/{sha256(b'small').hexdigest()}")).status_code == 201
 
 
+async def test_what_was_cut_short_counts_and_gives_way(node: "LocalNode") -> None:
+    """Uploads that nobody goes on with took any room for an hour, beside what files may take."""
+    node.blobs._bytes_max = len(CONTENT) + 300_000
+
+    def lying() -> int:
+        return sum(path.stat().st_size for path in node.home.blobs.iterdir())
+
+    for number in range(5):
+        other = bytes([number]) * len(CONTENT)
+        path = f"/v1/blobs/{sha256(other).hexdigest()}"
+        assert (await put(node, other[:300_000], path, **span(0, 300_000))).status_code == 202
+        assert lying() <= node.blobs._bytes_max
+    assert (await put(node, CONTENT[:300_000], **span(0, 300_000))).status_code == 202
+    assert await head(node) == (404, "300000"), "the newest goes on"
+    assert (await put(node, CONTENT[300_000:], **span(300_000, len(CONTENT)))).status_code == 201
+    small = b"small"
+    assert (await put(node, small, f"/v1/blobs/{sha256(small).hexdigest()}")).status_code == 201
+    assert lying() <= node.blobs._bytes_max
+
+
 async def test_there_is_room_again_for_what_was_refused(node: "LocalNode") -> None:
     node.blobs._bytes_max = len(CONTENT) - 1
     await put(node)
