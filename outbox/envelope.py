@@ -140,6 +140,16 @@ class Signal(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw
     detail: str = ""
     incident: "IncidentNotice | None" = None
     """Of ``incident``."""
+    maintenance: "MaintenanceNotice | None" = None
+    """Of ``maintenance``."""
+
+
+class MaintenanceNotice(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True):
+    """A node will be away on purpose, or is back."""
+
+    until: str | None = None
+    reason: str = ""
+    over: bool = False
 
 
 class IncidentNotice(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True):

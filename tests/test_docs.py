@@ -13,6 +13,7 @@ import msgspec
 import pytest
 
 from gateway.engine.inquiries import STATUS_REQUEST, STATUS_UNKNOWN
+from gateway.engine.maintenance import MAINTENANCE
 from gateway.engine.retention import RETENTION_FLOOR
 from gateway.engine.signals import INCIDENT
 from outbox import envelope
@@ -30,6 +31,7 @@ RECORDS = [
     "DeadLetter",
     "Signal",
     "IncidentNotice",
+    "MaintenanceNotice",
     "BlobRef",
     "Header",
 ]
@@ -191,6 +193,15 @@ def test_every_test_that_a_page_names_exists() -> None:
 
 
 def test_every_signal_stands_in_the_protocol() -> None:
-    names = {INCIDENT, STATUS_REQUEST, STATUS_UNKNOWN, RETENTION_FLOOR, STREAM_EPOCH, RECALL, RECALLED}
+    names = {
+        INCIDENT,
+        MAINTENANCE,
+        STATUS_REQUEST,
+        STATUS_UNKNOWN,
+        RETENTION_FLOOR,
+        STREAM_EPOCH,
+        RECALL,
+        RECALLED,
+    }
     (row,) = re.findall(r"^\| `signal` \| (`incident`.*) \|$", PROTOCOL.read_text(), re.MULTILINE)
     assert set(re.findall(r"`([a-z_]+)`", row)) == names

@@ -85,6 +85,15 @@ class StatusAnswer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     quarantined: int
 
 
+class MaintenanceRow(msgspec.Struct, frozen=True, rename="camel"):
+    """A node has said that it will be away."""
+
+    since_ms: int
+    until_ms: int | None
+    """None: until it says that it is over."""
+    detail: str
+
+
 class NodeRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """One node of the mesh."""
 
@@ -107,6 +116,8 @@ class NodeRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """How far we have read its outbox."""
     lag: int | None
     """Own events that it has not said to have read; None when it has said nothing."""
+    maintenance: MaintenanceRow | None = None
+    """What it has announced and not ended; past its time as well."""
 
 
 class AgentRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

@@ -4,6 +4,7 @@ import click
 
 from gateway.cli.homes import ask
 from gateway.cli.options import as_json, duration
+from gateway.cli.options import moment as moment_of
 from gateway.cli.output import emit_json, moment, note, table
 
 _WRITTEN = {"inline": "by the gateway itself", "process": "by a process of its own"}
@@ -64,10 +65,11 @@ def nodes(context: click.Context, *, as_json: bool) -> None:
             "" if row.clock_ahead_ms is None else f"{row.clock_ahead_ms:+d} ms",
             "" if row.online else moment(row.last_seen_ms),
             ", ".join(row.endpoints),
+            row.maintenance.detail if row.maintenance is not None else "",
         )
         for row in rows
     ]
-    columns = ("node", "role", "online", "link", "lag", "clock", "last seen", "endpoints")
+    columns = ("node", "role", "online", "link", "lag", "clock", "last seen", "endpoints", "maintenance")
     table(columns, shown, empty="no nodes")
 
 
@@ -210,4 +212,38 @@ def remove(context: click.Context, *, name: str) -> None:
     note(f"{name} does not live here any more")
 
 
-COMMANDS = (status, nodes, agents, agent)
+@click.group()
+def maintenance() -> None:
+    """Say that this node will be away: others show why they wait."""
+
+
+@maintenance.command("on")
+@click.option(
+    "--until", type=moment_of, metavar="TIME", help="When it will be back, as 2026-11-27T12:00:00Z."
+)
+@click.option("--reason", default="", help="Why, in a line.")
+@as_json
+@click.pass_context
+def maintenance_on(context: click.Context, *, until: int | None, reason: str, as_json: bool) -> None:
+    """Announce it to every node; said again, it stands in place of what was said before."""
+    at = moment(until) if until is not None else None
+    told = ask(context, lambda gateway: gateway.announce_maintenance(until=at, reason=reason))
+    if as_json:
+        emit_json(told)
+    else:
+        note(f"told: away {'until ' + at if at is not None else 'until: gateway maintenance off'}")
+
+
+@maintenance.command("off")
+@as_json
+@click.pass_context
+def maintenance_off(context: click.Context, *, as_json: bool) -> None:
+    """Say that it is over."""
+    told = ask(context, lambda gateway: gateway.announce_maintenance(over=True))
+    if as_json:
+        emit_json(told)
+    else:
+        note("told: it is over")
+
+
+COMMANDS = (status, nodes, agents, agent, maintenance)

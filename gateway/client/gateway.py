@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import quote
 
-from gateway.api.answers import SentAnswer
+from gateway.api.answers import SentAnswer, ToldAnswer
 from gateway.api.blobs import BlobsAnswer
 from gateway.api.mesh import AgentRow, NodeRow, StatusAnswer
 from gateway.api.operator import (
@@ -181,6 +181,13 @@ class GatewayClient:
         """Close incidents that tell of the past: about these, of a kind, or so old; returns how many."""
         body = {"about": list(about), "kind": kind, "olderThanMs": older_than_ms}
         return (await self._wire.post("/v1/incidents/close", IncidentsClosedAnswer, body)).count
+
+    async def announce_maintenance(
+        self, *, until: str | None = None, reason: str = "", over: bool = False
+    ) -> ToldAnswer:
+        """Tell every node that this one will be away, until a time (RFC 3339) or until it is ``over``."""
+        body = {"until": until, "reason": reason, "over": over}
+        return await self._wire.post("/v1/maintenance", ToldAnswer, body)
 
     async def prune_outbox(self, *, force: bool = False) -> PrunedAnswer:
         """Forget what may go; with ``force`` also what other nodes have not read."""

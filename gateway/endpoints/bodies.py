@@ -188,6 +188,15 @@ class PruneOutboxBody(_Body, frozen=True):
     """Also what other nodes have not read."""
 
 
+class MaintenanceBody(_Body, frozen=True):
+    """``POST /v1/maintenance``."""
+
+    until: str | None = None
+    """RFC 3339; without it: until it is over."""
+    reason: ErrorText = ""
+    over: bool = False
+
+
 class InviteBody(_Body, frozen=True):
     """``POST /v1/invites``."""
 

@@ -11,7 +11,12 @@ from starlette.routing import Route
 
 from auth.scopes import Admin
 from gateway.api.carried import carried, told
-from gateway.api.delivery_state import WAITING_FOR_LINK, WAITING_FOR_OWNER, shown_state
+from gateway.api.delivery_state import (
+    WAITING_FOR_LINK,
+    WAITING_FOR_MAINTENANCE,
+    WAITING_FOR_OWNER,
+    shown_state,
+)
 from gateway.api.mesh import LinkState
 from gateway.api.operator import IncidentsClosedAnswer
 from gateway.api.rows import (
@@ -30,9 +35,11 @@ from gateway.endpoints.desk import LocalDesk
 from gateway.endpoints.errors import BadRequest
 from gateway.endpoints.guard import principal_of
 from gateway.endpoints.limits import COPIED_ABOUT_MAX, COPY_CLOCKS_APART_MS, ROWS_MAX
+from gateway.endpoints.mesh import announced_by
 from gateway.endpoints.reading import body_of, query_of
 from gateway.engine.closing import CloseIncidents
 from gateway.engine.effects import IncidentsClosed
+from gateway.engine.maintenance import is_away
 from gateway.engine.pastincidents import PAST
 from gateway.home import Home
 from outbox.chain import Head
@@ -44,7 +51,7 @@ from outbox.reader import JournalReader
 from outbox.records import Delivery, DeliveryState
 
 _STORED = tuple(DeliveryState)
-_WAITING = (WAITING_FOR_LINK, WAITING_FOR_OWNER)
+_WAITING = (WAITING_FOR_LINK, WAITING_FOR_OWNER, WAITING_FOR_MAINTENANCE)
 
 
 class JournalRoutes:
@@ -138,6 +145,7 @@ class JournalRoutes:
             local=node == self._desk.identity.node,
             online=node is not None and self._desk.runtime.view.online(node),
             linked=node in up,
+            away=is_away(announced_by(self._desk, node), self._desk.clock.wall_ms()),
         )
 
     def _trace(self, event: EventId) -> EventTrace | None:

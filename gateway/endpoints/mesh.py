@@ -6,11 +6,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from gateway.api.delivery_state import unaccepted_state
-from gateway.api.mesh import AgentRow, LinkState, NodeRow, StatusAnswer, Waiting
+from gateway.api.mesh import AgentRow, LinkState, MaintenanceRow, NodeRow, StatusAnswer, Waiting
 from gateway.endpoints.answers import json
 from gateway.endpoints.bodies import NoQuery
 from gateway.endpoints.desk import LocalDesk
 from gateway.endpoints.reading import query_of
+from gateway.engine.maintenance import MAINTENANCE, Announced, announced, is_away
 from outbox import base64url
 from outbox.chain import Checkpoint, Head
 from outbox.ids import AgentId, NodeId, Seq
@@ -70,6 +71,7 @@ class MeshRoutes:
             local=node == here,
             online=node is not None and self._desk.runtime.view.online(node),
             linked=any(link.node == node and link.state is LinkState.UP for link in self._desk.links()),
+            away=is_away(announced_by(self._desk, node), self._desk.clock.wall_ms()),
         )
         return Waiting(node=node, state=state, count=count)
 
@@ -135,6 +137,7 @@ class MeshRoutes:
         link = next((link for link in desk.links() if link.node == name), None)
         state = link.state if link is not None else LinkState.DOWN
         read, seen = desk.reader.cursor(name), view.cursor(name, here)
+        said = announced_by(desk, name)
         knows_us = seen is not None and seen[0] == desk.identity.epoch
         return NodeRow(
             node=name,
@@ -149,8 +152,15 @@ class MeshRoutes:
             endpoints=node.endpoints,
             head_seq=desk.runtime.feed.head.seq if name == here else _head_seq(view, node),
             read_seq=read.seq if read is not None else None,
+            maintenance=MaintenanceRow(*said) if said is not None else None,
             lag=desk.runtime.feed.head.seq - seen[1] if seen is not None and knows_us else None,
         )
+
+
+def announced_by(desk: LocalDesk, node: NodeId | None) -> Announced | None:
+    """What a node has said of its maintenance and not ended."""
+    rows = [row for row in desk.reader.incidents(open_only=True) if row.kind == MAINTENANCE]
+    return next((announced(row) for row in rows if row.subject == node), None)
 
 
 def _floor_seq(floor: Checkpoint | None, head: Head) -> Seq:

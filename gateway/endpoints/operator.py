@@ -9,19 +9,28 @@ from starlette.routing import Route
 
 from auth.invites import Invite as KnownInvite
 from auth.tokens import hash_token, make_token
+from gateway.api.answers import ToldAnswer
 from gateway.api.operator import AgentAdded, AgentRemoved, AgentSet, InviteAnswer, InviteRow, PrunedAnswer
 from gateway.door import PIPE_ALL
 from gateway.endpoints.actors import need_admin
 from gateway.endpoints.answers import json
-from gateway.endpoints.bodies import AddAgentBody, InviteBody, NoQuery, PruneOutboxBody, SetAgentBody
+from gateway.endpoints.bodies import (
+    AddAgentBody,
+    InviteBody,
+    MaintenanceBody,
+    NoQuery,
+    PruneOutboxBody,
+    SetAgentBody,
+)
 from gateway.endpoints.desk import LocalDesk
 from gateway.endpoints.errors import BadRequest
 from gateway.endpoints.guard import principal_of
 from gateway.endpoints.reading import body_of, query_of
-from gateway.engine.effects import AgentChanged, Invited, Pruned
-from gateway.engine.inputs import AddAgent, Prune, RemoveAgent, SetAgent
+from gateway.engine.effects import AgentChanged, Invited, Pruned, Told
+from gateway.engine.inputs import AddAgent, Maintain, Prune, RemoveAgent, SetAgent
 from gateway.engine.knocks import Invite, RevokeInvite
 from gateway.home import write_private
+from outbox.envelope import MaintenanceNotice
 from outbox.errors import MeshError, NameTaken
 from outbox.ids import AgentId, NodeId, agent_id, node_id
 from outbox.timestamps import rfc3339
@@ -43,6 +52,7 @@ class OperatorRoutes:
             Route("/v1/agents/{name}", self.set_agent, methods=["PATCH"]),
             Route("/v1/agents/{name}", self.remove_agent, methods=["DELETE"]),
             Route("/v1/outbox/prune", self.prune, methods=["POST"]),
+            Route("/v1/maintenance", self.maintenance, methods=["POST"]),
             Route("/v1/invites", self.invites, methods=["GET"]),
             Route("/v1/invites", self.invite, methods=["POST"]),
             Route("/v1/invites/{id}", self.revoke, methods=["DELETE"]),
@@ -123,6 +133,16 @@ class OperatorRoutes:
         pruned = await self._runtime.ask(Prune(req=self._runtime.req(), force=force))
         assert isinstance(pruned, Pruned)
         return json(PrunedAnswer(pruned.floor, pruned.entries, pruned.bytes, pruned.more))
+
+    async def maintenance(self, request: Request) -> Response:
+        """Tell every node that this one will be away, or that it is back: 202, it is in the outbox."""
+        query_of(request, NoQuery)
+        need_admin(principal_of(request))
+        body = await body_of(request, MaintenanceBody)
+        notice = MaintenanceNotice(until=body.until, reason=body.reason, over=body.over)
+        told = await self._runtime.ask(Maintain(self._runtime.req(), notice))
+        assert isinstance(told, Told)
+        return json(ToldAnswer(told.event_id, told.duplicate), 202)
 
     async def invites(self, request: Request) -> Response:
         """All invites, newest first."""

@@ -15,10 +15,9 @@ from gateway.engine import (
     epochs,
     forks,
     leaving,
-    pastincidents,
+    operations,
     recall,
     receiver,
-    redrive,
     rerouting,
     sender,
     signals,
@@ -43,6 +42,7 @@ from gateway.engine.inputs import (
     Input,
     LinkDown,
     LinkUp,
+    Maintain,
     Nack,
     Now,
     PageRead,
@@ -269,20 +269,16 @@ class Engine:
                 return self._turn(tick, item)
             case AddAgent() | SetAgent() | RemoveAgent():
                 return self._change_agent(tick, item)
-            case Prune() | EndDoubts() | KeepBlob() | CloseIncidents():
+            case Prune() | KeepBlob():
                 return self._keep(tick, item)
-            case Redrive() | Dismiss():
-                return redrive.handle(tick, self._residents, item)
+            case Redrive() | Dismiss() | EndDoubts() | CloseIncidents() | Maintain():
+                return operations.handle(tick, self._residents, self._turns, item)
             case _:
                 return self._desk.answer(item, tick.now, tick.view)
 
-    def _keep(self, tick: Tick, item: Prune | EndDoubts | KeepBlob | CloseIncidents) -> Answer:
+    def _keep(self, tick: Tick, item: Prune | KeepBlob) -> Answer:
         if isinstance(item, KeepBlob):
             return blobs.keep(tick, self._turns, item)
-        if isinstance(item, CloseIncidents):
-            return pastincidents.close(tick, item)
-        if isinstance(item, EndDoubts):
-            return recall.release(tick, self._turns, item)
         pruned = self._retainer.prune(tick, item)
         blobs.collect(tick)
         return pruned

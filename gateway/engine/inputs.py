@@ -13,7 +13,7 @@ from gateway.engine.knocks import Exchange, Invite, Renew, RevokeInvite, Upgrade
 from gateway.engine.stalls import StreamFlows, StreamStalled
 from outbox.blobref import BlobRef
 from outbox.chain import Checkpoint, Excerpt
-from outbox.envelope import IncidentNotice
+from outbox.envelope import IncidentNotice, MaintenanceNotice
 from outbox.ids import AgentId, Epoch, EventId, NodeId, Seq
 from outbox.kinds import Outcome
 from stateroom.view import View
@@ -169,6 +169,13 @@ class Prune(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
     """Also what readers have not read."""
 
 
+class Maintain(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
+    """An operator announces that this node goes away for a while, or that it is back. Answer: Told."""
+
+    req: int
+    notice: MaintenanceNotice
+
+
 class FloorRead(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
     """A node has forgotten its outbox up to a checkpoint; the signature was verified."""
 
@@ -263,6 +270,7 @@ Input = (
     | SetAgent
     | RemoveAgent
     | Prune
+    | Maintain
     | KeepBlob
     | BlobLost
     | BlobsFull
@@ -301,6 +309,7 @@ Request = (
     | SetAgent
     | RemoveAgent
     | Prune
+    | Maintain
     | EndDoubts
     | KeepBlob
     | Exchange

@@ -10,6 +10,7 @@ from contextlib import suppress
 from gateway.engine import acceptances, acks, firstreply, inquiries, ledgerfloors, recall, signals, telling
 from gateway.engine.deliveries import on_ack, on_reply
 from gateway.engine.doubts import POSSIBLE_DUPLICATE
+from gateway.engine.maintenance import MAINTENANCE, hear_maintenance
 from gateway.engine.own_stream import Reason
 from gateway.engine.residents import Residents
 from gateway.engine.tick import Arrived, Place, Tick
@@ -263,6 +264,8 @@ def _signal(tick: Tick, turns: Turns, arrived: Arrived) -> None:
         acceptances.begin(tick, arrived.source, history, began)
         ledgerfloors.on_new_epoch(tick, arrived.source, history, began)
         _ask_if_passed(tick, turns, arrived, said)
+    elif signal.maintenance is not None and signal.signal == MAINTENANCE:
+        hear_maintenance(tick, arrived.source, signal.maintenance)
     elif signal.signal == inquiries.STATUS_REQUEST and signal.ref is not None:
         inquiries.answer(tick, arrived.source, event_id(signal.ref))
     elif signal.signal == inquiries.STATUS_UNKNOWN and signal.ref is not None:

@@ -62,6 +62,7 @@ def base_events(ours: str) -> list[dict[str, Any]]:
         {"signal": "recalled", "since": EPOCH, "ended": [{"ref": ours, "outcome": "ok"}], "accepted": [ours]},
         {"signal": "status_request", "ref": ours},
         {"signal": "status_unknown", "ref": ours},
+        {"signal": "maintenance", "maintenance": {"until": at, "reason": "r", "over": False}},
         {"signal": "incident", "ref": ours, "detail": "d", "incident": told},
     ]
     agents = {"sourceAgentId": "eve", "toAgentId": "bob"}

@@ -18,6 +18,7 @@ from gateway.engine.inputs import (
     Input,
     LinkDown,
     LinkUp,
+    Maintain,
     Nack,
     Now,
     PageRead,
@@ -39,7 +40,7 @@ from gateway.engine.inputs import (
 from gateway.engine.knocks import Exchange, Invite, Renew, RevokeInvite, Upgrade
 from gateway.engine.stalls import StreamFlows, StreamStalled
 from outbox.chain import Checkpoint, Entry, Excerpt, Stub
-from outbox.envelope import IncidentNotice
+from outbox.envelope import IncidentNotice, MaintenanceNotice
 from outbox.ids import Epoch, EventId
 from outbox.kinds import Outcome
 from stateroom.view import CursorsView, NodeView, OwnerView, View
@@ -74,6 +75,7 @@ SAMPLES = [
     SetAgent(9, "ann", fallback=("x",), grace_ms=5, groups=()),
     RemoveAgent(9, "ann"),
     Prune(15, force=True),
+    Maintain(5, MaintenanceNotice(until="2099-01-01T00:00:00Z", reason="disk")),
     KeepBlob(16, "ab" * 32, 5, written=True),
     BlobLost("ab" * 32, "blob_gone"),
     BlobsFull(7, 5),

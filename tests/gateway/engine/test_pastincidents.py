@@ -20,6 +20,7 @@ _ENDS_WITH_ITS_REASON = {
     "dead_reader",
     "blobs_full",
     "fork",
+    "maintenance",
 }
 _OVER_WHEN_TOLD = {"rollback"}
 _NO_INCIDENT = {"retention_floor"}

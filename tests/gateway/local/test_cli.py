@@ -212,6 +212,22 @@ async def test_send_inbox_reply_and_trace(node: "LocalNode") -> None:
     assert [json.loads(line)["seq"] for line in out.splitlines()] == [1, 2, 3, 4, 5]
 
 
+async def test_maintenance_is_announced_shown_and_ended(node: "LocalNode") -> None:
+    on = ("maintenance", "on", "--until", "2099-01-01T00:00:00+01:00", "--reason", "a\x1bb")
+    code, _, err = await command(node, *on)
+    assert (code, "until 2098-12-31T23:00:00.000Z" in err) == (Exit.OK, True)
+    _, out, _ = await command(node, "nodes", "--json")
+    said = {row["node"]: row["maintenance"] for row in json.loads(out)}
+    assert (said["lab"], said["vps"]["untilMs"]) == (None, 4_070_905_200_000)
+    _, out, _ = await command(node, "nodes")
+    assert "\x1b" not in out
+    assert (await command(node, "maintenance", "on", "--until", "2020-01-01T00:00:00Z"))[0] != Exit.OK
+    code, out, _ = await command(node, "maintenance", "off", "--json")
+    assert (code, json.loads(out)["duplicate"]) == (Exit.OK, False)
+    _, out, _ = await command(node, "nodes", "--json")
+    assert all(row["maintenance"] is None for row in json.loads(out))
+
+
 async def test_trace_shows_what_an_agent_expects_and_obeys_nothing_of_it(node: "LocalNode") -> None:
     async with node.client() as gateway:
         sent = await gateway.agent("jen").send("bob", "do it")
