@@ -54,7 +54,7 @@ class Journal(
         self._kinds_without_rows = set()
         self._waiting_places, self._recent_places, self._unknown_upto = {}, RecentRows(), None
         self._size = None
-        self._quiet = None
+        self._quiet, self._oldest = None, {}
 
     @classmethod
     def create(cls, path: Path, identity: Identity, *, wal_bytes: int = WAL_BYTES) -> Self:
@@ -135,6 +135,7 @@ class Journal(
         self._forget_places()
         self._torn = False
         self._size = self._quiet = None
+        self._oldest.clear()
         self.database.rollback()
 
 

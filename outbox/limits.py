@@ -107,6 +107,12 @@ RECENT_BODY_BYTES_MAX = 4096
 ROWS_BUFFERED_MAX = 4096
 """Changed rows of one table held back until the commit: a few ticks' worth, some MiB with usual bodies."""
 
+UNANSWERED_MAX = 4096
+"""Rows of a node among which the oldest is looked for, once for so many questions: a few milliseconds."""
+
+NEVER_MS = 1 << 62
+"""Later than any time."""
+
 ROWS_BEHIND_MAX = 2048
 """Rows whose new form stands among the changes and not in their tables: some MiB with usual bodies, and a
 tick that writes them all takes about 10 ms longer."""

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from outbox.ids import AgentId, EventId, NodeId, Seq, event_id_bytes
+from outbox.limits import NEVER_MS, UNANSWERED_MAX
 from outbox.records import Delivery, DeliveryState
 from outbox.sql.rows import Asking, Writing
 from outbox.tables import DELIVERIES, Value
@@ -13,6 +14,14 @@ class Quiet(NamedTuple):
     """No delivery is due before a time; before None: none ever, as things stand."""
 
     until_ms: int | None
+
+
+class Oldest(NamedTuple):
+    """No row of a node that is ``emitted`` was emitted before a time."""
+
+    emitted_at_ms: int
+    asks: int
+    """How often to ask all the same before looking for it again: as many rows as that takes."""
 
 
 # As the two indexes say it: without these words a query goes through the whole table.
@@ -136,10 +145,36 @@ class DeliveryReads(Asking):
 
 
 class DeliveryWrites(Writing, DeliveryReads):
-    """What the writer adds. Every tick asks what is due, and hardly ever anything is: it remembers when."""
+    """What the writer adds.
+
+    Every tick asks what is due, and every page what its node has not answered for long, and hardly ever is
+    there anything: it remembers since when.
+    """
 
     _quiet: Quiet | None
     """None where it has to ask."""
+    _oldest: dict[NodeId, Oldest]
+
+    def unanswered(self, node: NodeId, upto: Seq, emitted_before_ms: int, limit: int) -> list[Delivery]:
+        """``emitted`` rows routed to a node, up to a position and a time, in the order of the outbox."""
+        known = self._oldest.get(node)
+        if known is not None and known.emitted_at_ms > emitted_before_ms:
+            return []
+        if known is not None and known.asks:
+            self._oldest[node] = known._replace(asks=known.asks - 1)
+        else:
+            oldest_ms, count = self._look_for_oldest(node)
+            self._oldest[node] = Oldest(oldest_ms, count if oldest_ms <= emitted_before_ms else 0)
+        return super().unanswered(node, upto, emitted_before_ms, limit)
+
+    def _look_for_oldest(self, node: NodeId) -> tuple[int, int]:
+        """When the first of a node's ``emitted`` rows was emitted, and how many rows that took."""
+        some = f"SELECT emitted_at_ms FROM deliveries WHERE {_EMITTED} AND node = ? LIMIT ?"  # noqa: S608 - own
+        sql = f"SELECT min(emitted_at_ms), count(*) FROM ({some})"  # noqa: S608 - own
+        oldest_ms, count = self._rows.ask((DELIVERIES,), sql, (node, UNANSWERED_MAX + 1))[0]
+        if count > UNANSWERED_MAX:
+            return 0, count
+        return NEVER_MS if oldest_ms is None else oldest_ms, count
 
     def quiet_until_ms(self) -> int | None:
         """A time before which no row is due, never too late; None when none will be."""
@@ -158,6 +193,10 @@ class DeliveryWrites(Writing, DeliveryReads):
     def put_delivery(self, row: Delivery) -> None:
         """Insert or replace it."""
         self._rows.put(DELIVERIES, row)
+        if row.state is DeliveryState.EMITTED and row.node is not None and row.node in self._oldest:
+            known = self._oldest[row.node]
+            if row.emitted_at_ms < known.emitted_at_ms:
+                self._oldest[row.node] = known._replace(emitted_at_ms=row.emitted_at_ms)
         if self._quiet is not None and row.next_at_ms is not None:
             until_ms = self._quiet.until_ms
             if until_ms is None or row.next_at_ms < until_ms:

@@ -19,11 +19,11 @@ from outbox.journal import Journal
 from outbox.limits import CHANGES_BYTES_MAX, ROWS_BEHIND_MAX
 from outbox.memory import MemoryStore
 from outbox.reader import JournalReader
-from outbox.records import DeliveryState, Share, TurnState
+from outbox.records import Delivery, DeliveryState, Share, TurnState
 from outbox.sql.behind import SeenRows
 from outbox.sql.rows import BufferedRows
 from outbox.store import Store
-from outbox.tables import RECEIVED
+from outbox.tables import DELIVERIES, RECEIVED
 from tests.outbox.conftest import EPOCH, World
 from tests.outbox.test_store import ANN, LAB, MBP, everything
 
@@ -187,6 +187,30 @@ def test_a_full_disk_takes_nothing_away_and_answers(
     journal.close()
 
 
+def test_who_asks_again_and_again_what_is_not_answered_leaves_rows_behind(
+    journal: Journal, world: World, tmp_path: Path
+) -> None:
+    """Every page of a node asks."""
+    for number in range(1, 9):
+        journal.begin()
+        journal.put_delivery(world.delivery(number))
+        assert journal.unanswered(MBP, Seq(number), 1000, 9) == []
+        journal.commit()
+    assert in_tables(tmp_path / "journal.db")[0] == 1, "the first time it had to look"
+    journal.begin()
+    assert journal.unanswered(MBP, Seq(9), 1002, 9) == [world.delivery(1), world.delivery(2)]
+    journal.rollback()
+
+
+def test_what_is_not_answered_is_known_after_an_answer_was_taken_back(journal: Journal, world: World) -> None:
+    send(journal, world, 1)
+    journal.begin()
+    journal.put_delivery(world.delivery(1, state=DeliveryState.ACCEPTED))
+    assert journal.unanswered(MBP, Seq(9), 5000, 9) == []
+    journal.rollback()
+    assert journal.unanswered(MBP, Seq(9), 5000, 9) == [world.delivery(1)]
+
+
 # --- readers
 
 
@@ -276,7 +300,10 @@ def copied(journal: Journal, folder: Path, number: int) -> Path:
 
 def change(store: Store, world: World, what: Random) -> None:
     number = what.randint(1, 9)
-    store.put_delivery(world.delivery(number, state=what.choice([*DeliveryState]), next_at_ms=None))
+    state = what.choice([DeliveryState.EMITTED, *DeliveryState])
+    store.put_delivery(
+        world.delivery(number, state=state, next_at_ms=None, emitted_at_ms=1000 + what.randint(0, 9))
+    )
     store.put_received(
         world.received(
             number,
@@ -306,6 +333,8 @@ def story(folder: Path, world: World, seed: int) -> None:
                 if what.random() < 0.2:
                     assert journal.deliveries(DeliveryState, 9) == memory.deliveries(DeliveryState, 9)
                 assert journal.ledger(world.event(1)) == memory.ledger(world.event(1))
+                place = MBP, Seq(what.randint(1, 9)), 1000 + what.randint(-1, 9), what.randint(1, 9)
+                assert journal.unanswered(*place) == memory.unanswered(*place)
             end = what.choice(["commit", "commit", "commit", "roll back", "die"])
             for store in (journal, memory):
                 store.commit() if end == "commit" else store.rollback()
@@ -316,6 +345,8 @@ def story(folder: Path, world: World, seed: int) -> None:
                 reader = JournalReader.open(left)
                 assert everything(reader, world) == everything(memory, world)
                 journal = Journal.open(left, wal_bytes=0)
+            for event in map(world.event, range(1, 10)):
+                assert journal.delivery(event, MBP) == memory.delivery(event, MBP)
             asked = what.choice([(journal,), (reader,), (reader, journal), ()])
             for one in asked:
                 assert everything(one, world) == everything(memory, world)
@@ -380,6 +411,11 @@ def numbers_from_one(self: BufferedRows) -> None:
 
 BufferedRows_kept = BufferedRows.kept
 
+
+def takes_no_older_one(self: Journal, row: Delivery) -> None:
+    self._rows.put(DELIVERIES, row)
+
+
 PLANTED: dict[str, tuple[type, str, Callable[..., Any]]] = {
     "the changes stay": (BufferedRows, "catch_up", keeps_changes),
     "the changes go and the rows do not come": (BufferedRows, "catch_up", keeps_rows_out),
@@ -387,6 +423,7 @@ PLANTED: dict[str, tuple[type, str, Callable[..., Any]]] = {
     "who looks for a row finds an older one": (WriteBuffer, "get", looks_behind_last),
     "a rollback does not take rows out again": (WriteBuffer, "take_back", stays_caught_up),
     "a reader does not look among the changes": (SeenRows, "_learn", learns_nothing),
+    "an older one that is not answered is passed over": (Journal, "put_delivery", takes_no_older_one),
     "numbers begin again": (BufferedRows, "kept", numbers_from_one),
 }
 
