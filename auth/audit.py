@@ -23,6 +23,7 @@ class AuditAction(StrEnum):
     INVITE_CONTESTED = "invite_contested"
     INVITE_REVOKED = "invite_revoked"
     NODE_ADMITTED = "node_admitted"
+    NODE_REVOKED = "node_revoked"
     TICKET_RENEWED = "ticket_renewed"
     REFUSED = "refused"
 
@@ -36,7 +37,7 @@ class AuditEvent(msgspec.Struct, frozen=True, kw_only=True):
     jkt: str = ""
     client: str = ""
     subject: str = ""
-    """Invite id or ticket id."""
+    """Invite id or ticket id; of a revocation where it stands."""
     detail: str = ""
     """On a refusal: what was asked for, and the code of the answer."""
 

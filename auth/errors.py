@@ -11,6 +11,7 @@
         ├── InvalidToken               401    invalid_token         invite or local bearer token
         ├── ExpiredToken               401    expired_token
         ├── NodeMismatch               403    node_mismatch         name, key or proof is not the right one
+        ├── KeyRevoked                 403    node_revoked          the key, or the name with any key
         ├── RoomForbidden              403    room_forbidden
         ├── TokenAlreadyUsed           409    token_already_used
         ├── ReplayDetected             409    replay_detected
@@ -84,6 +85,13 @@ class NodeMismatch(AuthError):
     """The node name, its key or its proof is not the one that this invite, ticket or name belongs to."""
 
     code = "node_mismatch"
+    status = 403
+
+
+class KeyRevoked(AuthError):
+    """The key belongs to the mesh no more, or the name may not be used again."""
+
+    code = "node_revoked"
     status = 403
 
 

@@ -7,7 +7,7 @@ import msgspec
 
 from auth.certificates import mesh_id_of
 from auth.challenges import Nonce, read_nonce, replayed
-from auth.errors import NodeMismatch, RateLimited, RoomForbidden
+from auth.errors import KeyRevoked, NodeMismatch, RateLimited, RoomForbidden
 from auth.invites import InviteId
 from auth.keys import PublicKey, SigningKey
 from auth.ledger import Ledger
@@ -45,16 +45,33 @@ class Gate:
         return nonce
 
     def check_owner(self, node: NodeId, key: PublicKey, key_of: KeyOf) -> None:
-        """Raises NodeMismatch when the name belongs to another key, or the key to another name or use."""
+        """Raises NodeMismatch when the name belongs to another key, or the key to another name or use.
+
+        Raises KeyRevoked when the mesh has put the key or the name out.
+        """
         if node == self.node or key == self.node_key.public or mesh_id_of(key) == self.mesh:
             raise NodeMismatch(
                 "the node name or its key belongs to this gateway", hint="choose another node name"
             )
         admitted, by_key = key_of(node), self.ledger.member_by_key(key.jkt)
         member = self.ledger.member(node)
-        taken = (admitted is not None and admitted != key) or (member is not None and member.jkt != key.jkt)
+        if admitted != key:
+            self.check_standing(node, key)
+        taken = (admitted is not None and admitted != key) or (
+            member is not None and member.jkt != key.jkt and not self.ledger.is_revoked(member.jkt)
+        )
         if taken or (by_key is not None and by_key.node != node):
             raise NodeMismatch("the node name belongs to another key", hint="choose another node name")
+
+    def check_standing(self, node: NodeId, key: PublicKey) -> None:
+        """Raises KeyRevoked for a key that was put out, and for a name that may not come back."""
+        if self.ledger.is_revoked(key.jkt):
+            raise KeyRevoked(
+                f"this key of {node} was revoked",
+                hint="it cannot come back; with a new key and a new invite the machine can",
+            )
+        if self.ledger.is_banned(node):
+            raise KeyRevoked(f"the name {node} was revoked for good", hint="join under another name")
 
     def make_space(self, now_ms: int) -> None:
         """Forget what has expired. Raises RateLimited when too much is still alive: never forgets that."""

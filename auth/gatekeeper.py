@@ -36,7 +36,7 @@ from auth.limits import (
     INVITE_LIFE_MS_DEFAULT,
     INVITE_LIFE_MS_MAX,
 )
-from auth.members import KeyOf, Member, nobody
+from auth.members import KeyOf, Member, RevokedKey, nobody
 from auth.messages import ChallengeAnswer, ChallengeRequest, TicketAnswer, check_room_names, read_request
 from auth.ratelimit import RateLimit
 from auth.upgrade import Admission
@@ -88,7 +88,7 @@ class Gatekeeper:
         """An invite token for a ticket; for the order of checks see ``auth.exchange``.
 
         Raises RateLimited, InvalidRequest, RequestTooLarge, InvalidToken, TokenAlreadyUsed, ExpiredToken,
-        NodeMismatch, RoomForbidden, ReplayDetected.
+        NodeMismatch, KeyRevoked, RoomForbidden, ReplayDetected.
         """
         attempt = self._begin("exchange", client, now_ms, entropy)
         with self._recording(attempt):
@@ -97,7 +97,8 @@ class Gatekeeper:
     def renew(self, body: bytes, now_ms: int, entropy: bytes, client: str, key_of: KeyOf) -> TicketAnswer:
         """A member's key for a ticket.
 
-        Raises RateLimited, InvalidRequest, RequestTooLarge, NodeMismatch, RoomForbidden, ReplayDetected.
+        Raises RateLimited, InvalidRequest, RequestTooLarge, NodeMismatch, KeyRevoked, RoomForbidden,
+        ReplayDetected.
         """
         attempt = self._begin("renew", client, now_ms, entropy)
         with self._recording(attempt):
@@ -119,7 +120,8 @@ class Gatekeeper:
         """A ticket and a proof for one socket; for the order of checks see ``auth.upgrade``.
 
         Ticket and proof come from ``messages.read_ticket_header`` and ``read_proof_header``.
-        Raises RateLimited, InvalidTicket, ExpiredTicket, TicketAlreadyUsed, NodeMismatch, RoomForbidden.
+        Raises RateLimited, InvalidTicket, ExpiredTicket, TicketAlreadyUsed, NodeMismatch, KeyRevoked,
+        RoomForbidden.
         """
         attempt = self._begin("upgrade", client, now_ms)
         with self._recording(attempt):
@@ -184,13 +186,31 @@ class Gatekeeper:
         self._record_invite(AuditAction.INVITE_REVOKED, name, now_ms)
         return revoked
 
+    def revoke_node(self, revoked: RevokedKey, now_ms: int) -> None:
+        """Remember for ever that a key, or a name, was put out."""
+        if revoked not in self.gate.ledger.revocations():
+            self.gate.ledger.put_revocation(revoked)
+            event = AuditEvent(
+                at_ms=now_ms,
+                action=AuditAction.NODE_REVOKED,
+                node=revoked.node,
+                jkt=revoked.jkt,
+                subject=revoked.name,
+            )
+            self.gate.ledger.append_audit(event)
+
+    def revocations(self) -> list[RevokedKey]:
+        """All that this gateway has heard of: at start the state room is told of them again."""
+        return self.gate.ledger.revocations()
+
     def invites(self) -> list[Invite]:
         """All invites ever made here, oldest first."""
         return self.gate.ledger.invites()
 
     def members(self) -> list[Member]:
-        """All nodes admitted here: at start their admission records are derived from these."""
-        return self.gate.ledger.members()
+        """All nodes admitted here and not revoked: at start their admission records come from these."""
+        ledger = self.gate.ledger
+        return [member for member in ledger.members() if not ledger.is_revoked(member.jkt)]
 
     def _begin(self, what: str, client: str, now_ms: int, entropy: bytes = bytes(ENTROPY_BYTES)) -> Attempt:
         assert len(entropy) >= ENTROPY_BYTES

@@ -12,7 +12,7 @@ from auth.audit import AuditEvent, AuditRow
 from auth.challenges import Nonce
 from auth.invites import Invite, InviteId
 from auth.keys import Jkt
-from auth.members import Member
+from auth.members import Member, RevokedKey
 from auth.tickets import Ticket
 from outbox.ids import NodeId
 
@@ -70,6 +70,22 @@ class Ledger(Protocol):
 
     def members(self) -> list[Member]:
         """All of them, by name."""
+        ...
+
+    def put_revocation(self, revoked: RevokedKey) -> None:
+        """Insert or replace it. It is never pruned."""
+        ...
+
+    def revocations(self) -> list[RevokedKey]:
+        """All of them, by name."""
+        ...
+
+    def is_revoked(self, jkt: Jkt) -> bool:
+        """Whether a key is."""
+        ...
+
+    def is_banned(self, node: NodeId) -> bool:
+        """Whether a node name may not come back with any key."""
         ...
 
     def prune(self, now_ms: int) -> None:

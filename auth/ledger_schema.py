@@ -68,4 +68,19 @@ BEGIN
 END;
 """,
     ),
+    Migration(
+        2,
+        "revoked keys",
+        """
+CREATE TABLE revocations (
+    name TEXT PRIMARY KEY,
+    node TEXT NOT NULL,
+    jkt TEXT NOT NULL,
+    ban INTEGER NOT NULL,
+    record TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX revocations_by_key ON revocations (jkt);
+CREATE INDEX revocations_by_node ON revocations (node);
+""",
+    ),
 )

@@ -27,6 +27,19 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
     admitted_at_ms: int
 
 
+class RevokedKey(msgspec.Struct, frozen=True, kw_only=True):
+    """Somebody's word that a key belongs to the mesh no more, as this gateway has learnt it."""
+
+    name: str
+    """Under which it stands in the state room."""
+    node: NodeId
+    jkt: Jkt
+    ban: bool
+    """The name may not come back either."""
+    record: str
+    """The signed word itself: said again where the state room has lost it."""
+
+
 def nobody(_node: NodeId) -> PublicKey | None:
     """The answer of a mesh without any other seed."""
     return None

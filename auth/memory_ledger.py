@@ -4,7 +4,7 @@ from auth.audit import AuditEvent, AuditRow, next_row
 from auth.challenges import Nonce
 from auth.invites import Invite, InviteId
 from auth.keys import Jkt
-from auth.members import Member
+from auth.members import Member, RevokedKey
 from auth.tickets import Ticket
 from outbox.ids import NodeId
 
@@ -17,6 +17,7 @@ class MemoryLedger:
         self._nonces: dict[bytes, Nonce] = {}
         self._tickets: dict[str, Ticket] = {}
         self._members: dict[NodeId, Member] = {}
+        self._revocations: dict[str, RevokedKey] = {}
         self._audit: list[AuditRow] = []
 
     def invite(self, name: InviteId) -> Invite | None:
@@ -70,6 +71,22 @@ class MemoryLedger:
     def members(self) -> list[Member]:
         """All of them, by name."""
         return [self._members[node] for node in sorted(self._members)]
+
+    def put_revocation(self, revoked: RevokedKey) -> None:
+        """Insert or replace it."""
+        self._revocations[revoked.name] = revoked
+
+    def revocations(self) -> list[RevokedKey]:
+        """All of them, by name."""
+        return [self._revocations[name] for name in sorted(self._revocations)]
+
+    def is_revoked(self, jkt: Jkt) -> bool:
+        """Whether a key is."""
+        return any(revoked.jkt == jkt for revoked in self._revocations.values())
+
+    def is_banned(self, node: NodeId) -> bool:
+        """Whether a node name may not come back with any key."""
+        return any(revoked.ban and revoked.node == node for revoked in self._revocations.values())
 
     def prune(self, now_ms: int) -> None:
         """Forget nonces and tickets that have expired."""

@@ -9,7 +9,7 @@ from auth.challenges import Nonce
 from auth.invites import Invite, InviteId
 from auth.keys import Jkt
 from auth.limits import TICKET_LIFE_S
-from auth.members import Member
+from auth.members import Member, RevokedKey
 from auth.tickets import Ticket
 from outbox.database import Database
 from outbox.errors import StorageFailed
@@ -19,6 +19,9 @@ _Record = TypeVar("_Record", bound=msgspec.Struct)
 
 _JSON = frozenset({"rooms", "reservation"})
 """Columns that hold JSON text."""
+
+_FLAGS = frozenset({"ban"})
+"""Columns that hold 0 or 1."""
 
 _AUDIT = ", ".join(AuditEvent.__struct_fields__)
 
@@ -80,6 +83,22 @@ class SqliteLedger:
     def members(self) -> list[Member]:
         """All of them, by name."""
         return self._all("members", Member, "node")
+
+    def put_revocation(self, revoked: RevokedKey) -> None:
+        """Insert or replace it."""
+        self._put("revocations", revoked)
+
+    def revocations(self) -> list[RevokedKey]:
+        """All of them, by name."""
+        return self._all("revocations", RevokedKey, "name")
+
+    def is_revoked(self, jkt: Jkt) -> bool:
+        """Whether a key is."""
+        return self._one("revocations", RevokedKey, "jkt = ?", jkt) is not None
+
+    def is_banned(self, node: NodeId) -> bool:
+        """Whether a node name may not come back with any key."""
+        return self._one("revocations", RevokedKey, "ban AND node = ?", node) is not None
 
     def prune(self, now_ms: int) -> None:
         """Forget nonces and tickets that have expired."""
@@ -149,6 +168,8 @@ def _decode(record: type[_Record], values: tuple[Any, ...]) -> _Record:
     try:
         for name in _JSON & fields.keys():
             fields[name] = None if fields[name] is None else msgspec.json.decode(fields[name])
+        for name in _FLAGS & fields.keys():
+            fields[name] = bool(fields[name])
         return msgspec.convert(fields, record)
     except msgspec.MsgspecError as error:
         raise StorageFailed(f"a row of {record.__name__} is damaged: {error}") from None

@@ -48,6 +48,8 @@ def upgrade(
     ticket = _find(gate, ticket_text, attempt)
     invite = _reserved_invite(gate, ticket.invite, ticket) if ticket.invite is not None else None
     key = _check_node(gate, ticket, ticket_text, proof, path)
+    if key_of(ticket.node) != key:
+        gate.check_standing(ticket.node, key)  # the ticket may be older than that
     if invite is not None:
         # Two invites may be on their way to one name: the first to arrive owns it.
         gate.check_owner(ticket.node, key, key_of)

@@ -21,6 +21,7 @@ from gateway.activity import Activity
 from gateway.beats import BeatCounter
 from gateway.blobs.keeper import BlobKeeper
 from gateway.blobs.threads import ThreadedBlobs
+from gateway.bouncer import Bouncer
 from gateway.clock import Clock
 from gateway.config import Config
 from gateway.desk import GatewayDesk
@@ -45,6 +46,7 @@ from gateway.links.registry import Registry
 from gateway.links.tickets import TicketOffice
 from gateway.outlets import GatewayOutlets
 from gateway.retaining import retain
+from gateway.revoking import Remembering, Revoker
 from gateway.rooms import Rooms
 from gateway.runtime import Runtime
 from gateway.serving.limits import WAITING_MAX
@@ -111,13 +113,17 @@ class Gateway:
             log.warning("blobs.missing", blobs=self._writer.blobs_gone)
         rooms = Rooms(self._home.room, self._identity, self._key, self._clock)
         rooms.beats = BeatCounter(self._home.beats)
-        view = await rooms.load()
+        await rooms.load()
+        self._introduce(rooms)
+        view = rooms.view()
         self._policy = self._policy_for(view)
         host = await self._writer.host(view, Now(self._clock.wall_ms(), self._clock.mono_ms()))
         runtime = Runtime(host, self._reader, view, self._clock)
         blobs = self._keeper(runtime)
         keys = MemberKeys(lambda: runtime.view)
-        local = Local(self._identity, runtime, self._reader, self._clock, keys, self._policy.mirror, blobs)
+        local = Local(
+            self._identity, runtime, self._reader, self._clock, keys, self._policy.mirror, blobs, rooms
+        )
         registry = Registry(local)
         mirrored_max = self._config.blobs.mirrored_bytes_max
         fetcher = Fetcher(blobs, runtime, registry, self._clock, mirrored_max)
@@ -129,10 +135,9 @@ class Gateway:
         runtime.outlets = GatewayOutlets(
             turns, registry, rooms, self._tokens, began=self._mark.drop, blobs=blobs, missing=fetcher.missing
         )
-        self._introduce(rooms)
-        rooms.watch(runtime.see)
-        rooms.watch(registry.see)
-        rooms.watch(peering.see)
+        put_out = Bouncer(self._identity.node, registry, rooms, turns).see
+        kept = Remembering(runtime, rooms, self._gatekeeper).see
+        rooms.watch(runtime.see, registry.see, peering.see, put_out, kept)
         desk = self._desk(runtime, registry, peering, turns, blobs, rooms=rooms)
         peer_desk = PeerDesk(local, self._gatekeeper, rooms, registry, self.reach.names)
         unix = bind_unix(self._home.socket)
@@ -210,6 +215,7 @@ class Gateway:
             blobs=blobs,
             activity=self._activity,
             rooms=rooms,
+            revoker=Revoker(self._home, self._identity.node, runtime, self._reader, rooms),
         )
 
     # --- what is said in the room
@@ -218,6 +224,7 @@ class Gateway:
         """Say what the ledger and the journal know and the room may lack after a crash or a loss."""
         if self._home.admission.exists():
             rooms.say_founder(read_private(self._home.admission).decode())
+        rooms.hear(word.record for word in self._gatekeeper.revocations())
         for member in self._gatekeeper.members():
             rooms.say_member(member)
         rooms.say_agents(self._reader.agents())

@@ -54,7 +54,9 @@ def audience(view: View, text: str, sender: AgentId, away: Away) -> Audience:
     """
     if text == EVERYBODY:
         others = [
-            owner for owner in view.agents.values() if owner.status == "active" and owner.agent != sender
+            owner
+            for owner in view.agents.values()
+            if owner.status == "active" and owner.agent != sender and view.revoked(owner.node) is None
         ]
         return _checked(Audience(EVERYBODY, (), tuple(sorted({owner.node for owner in others}))), text)
     named = _members(view, text, sender) if text.startswith(_GROUP) else _listed(view, text)
@@ -66,7 +68,8 @@ def audience(view: View, text: str, sender: AgentId, away: Away) -> Audience:
 def _members(view: View, text: str, sender: AgentId) -> tuple[AgentId, ...]:
     group = agent_id(text.removeprefix(_GROUP))
     owners = (owner for owner in view.agents.values() if owner.status == "active" and group in owner.groups)
-    return tuple(sorted(owner.agent for owner in owners if owner.agent != sender))
+    there = (owner for owner in owners if owner.fallback or view.revoked(owner.node) is None)
+    return tuple(sorted(owner.agent for owner in there if owner.agent != sender))
 
 
 def _listed(view: View, text: str) -> tuple[AgentId, ...]:

@@ -11,6 +11,7 @@ from auth.joincodes import encode_join_code
 from auth.scopes import Admin, Scope
 from gateway.activity import Activity
 from gateway.api.mesh import LinkState, LinkStatus, NodeStatus
+from gateway.api.operator import RevocationAnswer
 from gateway.blobs.keeper import BlobKeeper
 from gateway.clock import Clock
 from gateway.config import HostWord
@@ -20,6 +21,7 @@ from gateway.home import Home
 from gateway.links.peering import Peering
 from gateway.links.reach import Reach
 from gateway.links.registry import Registry
+from gateway.revoking import Revoker
 from gateway.rooms import SOFTWARE, Rooms
 from gateway.runtime import Runtime
 from gateway.tokens import TokenTable
@@ -27,6 +29,7 @@ from outbox.ids import AgentId, NodeId
 from outbox.reader import JournalReader
 from outbox.records import Identity
 from stateroom.dialer import DialState
+from stateroom.view import View
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +51,7 @@ class GatewayDesk:
     blobs: BlobKeeper
     activity: Activity
     rooms: Rooms
+    revoker: Revoker
 
     @property
     def identity(self) -> Identity:
@@ -105,6 +109,10 @@ class GatewayDesk:
         """All invites of this node, newest first."""
         return self.gatekeeper.invites()[::-1]
 
+    async def revoke(self, node: NodeId, *, ban: bool, reason: str) -> RevocationAnswer:
+        """Put a node out of the mesh."""
+        return await self.revoker.revoke(node, ban=ban, reason=reason)
+
     def node_status(self) -> NodeStatus:
         """Software, process, addresses."""
         return NodeStatus(
@@ -115,7 +123,15 @@ class GatewayDesk:
             engine_host=self.engine_host,
             standing=self.runtime.rest.standing,
             awaited=tuple(self.reader.doubts()),
+            revoked=_revoked(self.runtime.view, self.identity.node),
             forked=tuple(
                 f"{node}/{fork.epoch}" for node, forks in self.runtime.view.forks.items() for fork in forks
             ),
         )
+
+
+def _revoked(view: View, here: NodeId) -> str:
+    word = view.revoked(here)
+    if word is None:
+        return ""
+    return f"by {word.by}: {word.reason}".rstrip(": ")

@@ -8,21 +8,21 @@ from typing import assert_never
 
 import msgspec
 
-from auth.errors import InvalidKey, NodeMismatch
+from auth.errors import InvalidKey, KeyRevoked, NodeMismatch
 from auth.gatekeeper import Gatekeeper
 from auth.invites import Invite as InviteRow
 from auth.invites import InviteId
 from auth.keys import Jkt, PublicKey
 from auth.limits import ENTROPY_BYTES, INVITE_LIFE_MS_DEFAULT
-from auth.members import KeyOf
+from auth.members import KeyOf, RevokedKey
 from gateway.clock import Clock
 from gateway.crashpoint import CrashPoint, crashpoint
 from gateway.engine.desk import DoorRequest
-from gateway.engine.effects import Admitted, Answer, Invited, Ticketed
+from gateway.engine.effects import Admitted, Answer, Invited, RevocationKept, Ticketed
 from gateway.engine.inputs import Now
-from gateway.engine.knocks import Exchange, Invite, Renew, RevokeInvite, Upgrade
+from gateway.engine.knocks import Exchange, Invite, KeepRevocation, Renew, RevokeInvite, Upgrade
 from outbox.ids import NodeId
-from stateroom.view import NodeView, View
+from stateroom.view import NodeView, RevocationView, View
 
 PIPE_ROOM = "pipe"
 STATE_ROOM = "state"
@@ -50,8 +50,14 @@ class Door:
             case Invite():
                 return self._invite(item, now)
             case RevokeInvite():
-                revoked = self.gatekeeper.revoke_invite(InviteId(item.invite_id), now.wall_ms)
-                return _invited(item.req, revoked, token="")
+                invite = self.gatekeeper.revoke_invite(InviteId(item.invite_id), now.wall_ms)
+                return _invited(item.req, invite, token="")
+            case KeepRevocation():
+                revoked = RevokedKey(
+                    name=item.name, node=item.node, jkt=Jkt(item.jkt), ban=item.ban, record=item.record
+                )
+                self.gatekeeper.revoke_node(revoked, now.wall_ms)
+                return RevocationKept(item.req)
             case _:
                 assert_never(item)
 
@@ -108,7 +114,7 @@ def _key_of(view: View) -> KeyOf:
     return key_of
 
 
-def admitted_key(node: NodeView) -> PublicKey | None:
+def admitted_key(node: NodeView | RevocationView) -> PublicKey | None:
     """The key of a node's admission; None for one that no honest node can have (a seed signed nonsense)."""
     try:
         return PublicKey.from_bytes(node.public_key)
@@ -117,7 +123,9 @@ def admitted_key(node: NodeView) -> PublicKey | None:
 
 
 def check_member(view: View, admitted: Admitted) -> None:
-    """Raises NodeMismatch when the mesh knows the node by another key."""
+    """Raises KeyRevoked when its key was put out, NodeMismatch when the mesh knows it by another key."""
     known = view.node(admitted.node)
+    if any(word.public_key == admitted.public_key for word in view.revocations.get(admitted.node, ())):
+        raise KeyRevoked(f"this key of {admitted.node} was revoked", hint="it cannot come back")
     if known is None or known.public_key != admitted.public_key:
         raise NodeMismatch(f"{admitted.node} is not admitted with this key")

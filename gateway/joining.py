@@ -10,6 +10,7 @@ import asyncio
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from auth.errors import BadJoinCode
 from auth.joincodes import JoinCode
@@ -27,7 +28,7 @@ from gateway.links.reach import Issuer
 from gateway.links.tickets import Opening, TicketOffice
 from gateway.links.visiting import replicate, visit
 from gateway.rooms import Rooms
-from outbox.ids import MeshId, NodeId
+from outbox.ids import MeshId, NodeId, make_epoch
 from outbox.journal import Journal
 from outbox.lock import HomeLock
 from stateroom.view import View
@@ -60,11 +61,12 @@ async def join(
         key = Keyring(home.keys).node_key(clock.entropy)
         identity = new_identity(code.mesh, name, clock)
         url, opening = await _open(code, Joiner(name, key), clock)
-        issuer_key = await _first_sync(Rooms(home.room, identity, key, clock), name, url, opening)
+        issuer_key, ordinal = await _first_sync(Rooms(home.room, identity, key, clock), name, url, opening)
+        first = make_epoch(ordinal, clock.entropy(6))
         issuer = Issuer(opening.gateway, url, issuer_key.text)
         write_private(home.issuer, msgspec.json.encode(issuer))
         write_settings(home, settings)
-        Journal.create(home.journal, identity).close()
+        Journal.create(home.journal, replace(identity, epoch=first)).close()
     return Joined(code.mesh, name, opening.gateway, home.root)
 
 
@@ -109,8 +111,10 @@ async def _exchange(office: TicketOffice, url: str, code: JoinCode) -> Opening:
             raise refusal from None
 
 
-async def _first_sync(rooms: Rooms, node: NodeId, url: str, opening: Opening) -> PublicKey:
-    """Fill the state room until it admits this node; the issuer's key as the room has it."""
+async def _first_sync(rooms: Rooms, node: NodeId, url: str, opening: Opening) -> tuple[PublicKey, int]:
+    """Fill the state room until it admits this node; the issuer's key as the room has it, and the ordinal of
+    the first epoch: behind those of everybody who had the name before.
+    """
     await rooms.load()
     admitted = asyncio.Event()
 
@@ -133,4 +137,5 @@ async def _first_sync(rooms: Rooms, node: NodeId, url: str, opening: Opening) ->
     found = rooms.view().node(opening.gateway)
     if not admitted.is_set() or found is None:
         raise Unreachable(f"{opening.gateway} closed the state room before it was complete", hint=_AGAIN)
-    return PublicKey.from_bytes(found.public_key)
+    former = rooms.view().revocations.get(node, ())
+    return PublicKey.from_bytes(found.public_key), max((word.next_epoch for word in former), default=1)

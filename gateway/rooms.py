@@ -21,11 +21,14 @@ from gateway.door import CURSORS_ROOM, PIPE_ALL, STATE_ROOM
 from gateway.engine.effects import AgentChanged
 from gateway.limits import ACTIVITY_EVERY_S, CURSORS_EVERY_S, HEARTBEAT_S
 from gateway.unsaid import unsaid
+from gateway.wire.limits import HELLO_CHARS_MAX
+from outbox import base64url
 from outbox.chain import Checkpoint, Head, genesis
 from outbox.forks import ForkProof
 from outbox.ids import AgentId, Epoch, NodeId, epoch_ordinal
 from outbox.records import Identity, LocalAgent
 from stateroom.bodies import (
+    ROOT,
     ActivityBody,
     AdmissionBody,
     AgentBody,
@@ -34,18 +37,25 @@ from stateroom.bodies import (
     FloorBody,
     HeartbeatBody,
     NodeBody,
+    RevocationBody,
     RoomMap,
+    revocation_key,
 )
+from stateroom.errors import InvalidRecord
 from stateroom.forks import fork_body, fork_key_of, fork_proof
 from stateroom.index import Index
+from stateroom.outflow import Closed
 from stateroom.pace import Pace
 from stateroom.presence import Presence
-from stateroom.records import sign_record
+from stateroom.records import Record, parse_record, sign_record, thumbprint
+from stateroom.revocations import fitting, severity
 from stateroom.room import Room
 from stateroom.store import RoomStore
 from stateroom.view import View
 
-STATE_MAPS = frozenset({RoomMap.NODES, RoomMap.ADMISSIONS, RoomMap.AGENTS, RoomMap.FORKS})
+STATE_MAPS = frozenset(
+    {RoomMap.NODES, RoomMap.ADMISSIONS, RoomMap.AGENTS, RoomMap.FORKS, RoomMap.REVOCATIONS}
+)
 """What the room ``state`` holds; cursors have a room of their own."""
 
 SOFTWARE = f"gateway-mesh/{version('gateway-mesh')}"
@@ -117,10 +127,11 @@ class Rooms:
         """The room of that name."""
         return {STATE_ROOM: self.state, CURSORS_ROOM: self.cursors}.get(name)
 
-    def watch(self, watcher: Callable[[View], None]) -> None:
+    def watch(self, *watchers: Callable[[View], None]) -> None:
         """Tell the view of now, and every later one."""
-        self._watchers.append(watcher)
-        watcher(self.view())
+        for watcher in watchers:
+            self._watchers.append(watcher)
+            watcher(self.view())
 
     # --- what we say
 
@@ -176,6 +187,56 @@ class Rooms:
         key = fork_key_of(proof)
         if self._index.record(RoomMap.FORKS, key) is None:
             self._put(self.state, RoomMap.FORKS, key, fork_body(proof))
+
+    def standing(self, node: NodeId) -> list[Record]:
+        """What a node has said that others build on."""
+        return self._index.standing(node)
+
+    def word_of(self, body: RevocationBody, root: SigningKey | None) -> Record:
+        """A revocation, signed by the root if its key is given, else by this node; nobody is told yet."""
+        key = revocation_key(
+            thumbprint(base64url.decode(body.public_key)), ROOT if root else self._identity.node
+        )
+        epoch = epoch_ordinal(self._identity.epoch)
+        text = sign_record(
+            (root or self._key).sign,
+            mesh=self._identity.mesh,
+            room_map=RoomMap.REVOCATIONS,
+            key=key,
+            signer=ROOT if root else self._identity.node,
+            epoch=epoch,
+            counter=self._index.next_counter(RoomMap.REVOCATIONS, key, epoch),
+            body=body,
+            root_key=root.public.raw if root else b"",
+        )
+        return parse_record(text)
+
+    def revocations(self) -> list[Record]:
+        """The words about revoked keys that count."""
+        return self._index.records(RoomMap.REVOCATIONS)
+
+    def tell(self) -> tuple[str, ...]:
+        """Those words as they are said over a link, the shortest first, as many as fit."""
+        return fitting((record.text for record in self.revocations()), HELLO_CHARS_MAX)
+
+    def hear(self, texts: Iterable[str]) -> None:
+        """Words about revoked keys that came over a link, or out of the journal: what counts is said."""
+        for text in texts:
+            try:
+                record = parse_record(text)
+            except InvalidRecord:
+                continue
+            fits = record.map is RoomMap.REVOCATIONS and record.mesh == self._identity.mesh
+            known = self._index.record(record.map, record.key) if fits else None
+            news = known is None or severity(record) < severity(known)
+            if fits and news and self._index.counts(record):
+                self.state.put(RoomMap.REVOCATIONS, record.key, text)
+        self._changed()
+
+    def end(self, peer: NodeId, closed: Closed) -> None:
+        """Close both documents to a peer."""
+        self.state.end(peer, closed)
+        self.cursors.end(peer, closed)
 
     def epoch_began(self, identity: Identity) -> None:
         """Records are signed for another epoch of the outbox now, and go before those of the ones before."""

@@ -78,15 +78,23 @@ def choose(
     """The node that is to get an agent's event now; None when nobody owns the agent.
 
     ``prefer`` is where it went before: a fallback that is still there keeps it. ``avoid`` are nodes that have
-    said that they do not answer for the agent; only the owner is asked again.
+    said that they do not answer for the agent; only the owner is asked again. A node whose key was revoked is
+    none of them, however short it has been away.
     """
     owner = view.owner(agent)
     if owner is None:
         return None
-    for node in (prefer, *(owner.fallback if _is_gone(owner, away) else ())):
-        if node in owner.fallback and node not in avoid and away(node) is None:
+    out = view.revoked(owner.node) is not None
+    for node in (prefer, *(owner.fallback if out or _is_gone(owner, away) else ())):
+        if node in owner.fallback and node not in avoid and _is_there(view, node, away):
             return Route(agent, node, owner.owner_epoch, FALLBACK)
+    if out:
+        return None
     return Route(agent, owner.node, owner.owner_epoch)
+
+
+def _is_there(view: View, node: NodeId, away: Away) -> bool:
+    return away(node) is None and view.revoked(node) is None
 
 
 def _is_gone(owner: OwnerView, away: Away) -> bool:

@@ -15,6 +15,7 @@
     │   ├── NameTaken              name_taken
     │   │   └── StillLeaving       name_taken      retryable
     │   ├── NotFound               not_found
+    │   ├── NodeRevoked            node_revoked
     │   └── CursorError
     │       ├── ForeignEpoch       foreign_epoch
     │       ├── CursorPastEnd      cursor_past_end
@@ -156,6 +157,12 @@ class NotFound(CallerError):
     """There is no such event, agent, invite or stream for this caller."""
 
     code = "not_found"
+
+
+class NodeRevoked(CallerError):
+    """The key of this node was revoked: it speaks for nobody any more."""
+
+    code = "node_revoked"
 
 
 class CursorError(CallerError):

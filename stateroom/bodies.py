@@ -8,6 +8,7 @@ map             key           body
 ``agents``      agent id      AgentBody: which node owns the agent
 ``cursors``     node id       CursorsBody: how far the node has read the others
 ``forks``       node/epoch    ForkBody: proof that the node wrote two histories
+``revocations`` key/signer    RevocationBody: that key belongs to the mesh no more
 ``presence``    node id       HeartbeatBody; travels in awareness, never stored
 ``activity``    node id       ActivityBody; as ``presence``
 ==============  ============  ==================================================
@@ -15,6 +16,7 @@ map             key           body
 JSON, camelCase, no unknown fields. Source: the state room section of ``docs/PROTOCOL.md``.
 """
 
+import re
 from enum import StrEnum
 from typing import Annotated, Literal
 
@@ -29,10 +31,12 @@ from stateroom.limits import (
     CLOCK_MAX,
     CURSORS_MAX,
     ENDPOINTS_MAX,
+    EPOCH_ORDINAL_MAX,
     FALLBACKS_MAX,
     GROUPS_MAX,
     LINKS_MAX,
     RECORD_CHARS_MAX,
+    STANDS_MAX,
     TEXT_CHARS_MAX,
 )
 
@@ -42,6 +46,9 @@ Name = Annotated[str, msgspec.Meta(pattern=r"\A[a-z0-9][a-z0-9._-]{0,62}\Z")]
 Digest = Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
 Signature = Annotated[bytes, msgspec.Meta(min_length=64, max_length=64)]
 Leaves = Annotated[bytes, msgspec.Meta(max_length=32 * BATCH_ENTRIES_MAX)]
+STANDING_BYTES = 16
+"""Of the SHA-256 of a record that stands: nobody can make another one that has the same."""
+Standing = Annotated[bytes, msgspec.Meta(max_length=STANDING_BYTES * STANDS_MAX)]
 
 
 class RoomMap(StrEnum):
@@ -52,6 +59,7 @@ class RoomMap(StrEnum):
     AGENTS = "agents"
     CURSORS = "cursors"
     FORKS = "forks"
+    REVOCATIONS = "revocations"
     PRESENCE = "presence"
     ACTIVITY = "activity"
 
@@ -134,6 +142,33 @@ class ForkBody(_Body, frozen=True, kw_only=True):
     """What follows there up to ``other``, 32 bytes an entry."""
 
 
+class LastPlace(_Body, frozen=True, kw_only=True):
+    """A checkpoint in the outbox of the node that a revocation names. Bytes are base64."""
+
+    epoch: EpochName
+    seq: Written
+    hash: Digest
+    signature: Signature
+
+
+class RevocationBody(_Body, frozen=True, kw_only=True):
+    """A seed, or the root, about a key that belongs to the mesh no more."""
+
+    node: Name
+    """The node that was admitted with the key."""
+    public_key: Annotated[str, msgspec.Meta(min_length=43, max_length=43)]
+    """Base64url of the raw Ed25519 key."""
+    ban: bool = False
+    """The node's name may not come back either, with whatever key."""
+    last: LastPlace | None = None
+    """The last of its outbox that anybody takes; None: nothing that was not taken before."""
+    next_epoch: Annotated[int, msgspec.Meta(ge=1, le=EPOCH_ORDINAL_MAX)]
+    """The least ordinal at which a node of that name begins that comes back with another key."""
+    reason: Text = ""
+    stands: Standing = b""
+    """Which records of the key go on counting: the first 16 bytes of the SHA-256 of each."""
+
+
 class HeartbeatBody(_Body, frozen=True, kw_only=True):
     """A node is alive."""
 
@@ -153,7 +188,16 @@ class ActivityBody(_Body, frozen=True, kw_only=True):
     """By the node's wall clock; shown, never judged."""
 
 
-Body = NodeBody | AdmissionBody | AgentBody | CursorsBody | ForkBody | HeartbeatBody | ActivityBody
+Body = (
+    NodeBody
+    | AdmissionBody
+    | AgentBody
+    | CursorsBody
+    | ForkBody
+    | RevocationBody
+    | HeartbeatBody
+    | ActivityBody
+)
 
 BODY_TYPES: dict[RoomMap, type[Body]] = {
     RoomMap.NODES: NodeBody,
@@ -161,6 +205,7 @@ BODY_TYPES: dict[RoomMap, type[Body]] = {
     RoomMap.AGENTS: AgentBody,
     RoomMap.CURSORS: CursorsBody,
     RoomMap.FORKS: ForkBody,
+    RoomMap.REVOCATIONS: RevocationBody,
     RoomMap.PRESENCE: HeartbeatBody,
     RoomMap.ACTIVITY: ActivityBody,
 }
@@ -173,6 +218,8 @@ TOMBSTONES = frozenset({RoomMap.NODES, RoomMap.CURSORS})
 
 Position = tuple[Epoch, Seq]
 
+_THUMBPRINT = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
+
 
 ROOT = "root"
 """The signer of seed certificates: the mesh root key. So no node may have this name."""
@@ -184,6 +231,8 @@ def check_key(room_map: RoomMap, key: str) -> None:
         agent_id(key)
     elif room_map is RoomMap.FORKS:
         parse_fork_key(key)
+    elif room_map is RoomMap.REVOCATIONS:
+        parse_revocation_key(key)
     elif node_id(key) == ROOT:
         raise InvalidId("node", key, suggestion="root-node")
 
@@ -197,6 +246,19 @@ def parse_fork_key(key: str) -> tuple[NodeId, Epoch]:
     """The node and the epoch. Raises InvalidId."""
     node, _, of = key.partition("/")
     return node_id(node), epoch(of)
+
+
+def revocation_key(thumbprint: str, signer: str) -> str:
+    """Where one signer's word about a key stands: nobody overwrites that of another."""
+    return f"{thumbprint}/{signer}"
+
+
+def parse_revocation_key(key: str) -> tuple[str, str]:
+    """The thumbprint of the revoked key, and who says so. Raises InvalidId."""
+    of, _, signer = key.partition("/")
+    if not _THUMBPRINT.fullmatch(of):
+        raise InvalidId("key", key)
+    return of, node_id(signer)
 
 
 def position(pair: tuple[str, int]) -> Position:

@@ -8,21 +8,21 @@ Any writer of a CRDT can write any key, so a value counts only as a signed recor
 - ``agents/<name>`` as ``stateroom.ownership`` says.
 - ``forks/<node>/<epoch>`` by anybody: it counts when it proves that the node's admitted key wrote two
   histories. All proofs of one fork are alike, so the lowest is kept, and nobody gains by another one.
+- ``revocations/<key>/<signer>`` by the root or a seed: that key is admitted no more, and of what it has
+  signed only that counts which the revocation names (``stateroom.revocations``).
 
 Of the records that count for a key the highest ``(epoch, counter)`` is shown. The result is a function of the
 *set* of records offered, whatever their order: records whose signer is not admitted yet wait, and are judged
 again when an admission comes. Everything else is invisible and counted by reason.
 """
 
-import hashlib
 from collections import Counter
 from collections.abc import Mapping
 
-import msgspec
-
-from outbox import base64url
 from outbox.ids import AgentId, MeshId, NodeId
-from stateroom.bodies import IN_AWARENESS, ROOT, AdmissionBody, NodeBody, RoomMap
+from stateroom import picture
+from stateroom.bodies import IN_AWARENESS, ROOT, NodeBody, RoomMap
+from stateroom.entitlement import may_ever_count, place_of, speaker
 from stateroom.errors import InvalidRecord
 from stateroom.forks import accused
 from stateroom.limits import (
@@ -32,20 +32,17 @@ from stateroom.limits import (
     KEYS_MAX,
     WAITING_MAX,
 )
-from stateroom.ownership import agent_body, may_ever_count, settle
+from stateroom.ownership import agent_body, settle
 from stateroom.parts import Parts
-from stateroom.picture import Admitted, Seen, agents_view, cursors_view, forks_view, node_view
-from stateroom.records import Record, Verify, parse_record
-from stateroom.slot import Slot, SlotKey, dominated
+from stateroom.picture import Admitted, Seen, admitted_by
+from stateroom.records import Record, Verify, parse_record, parse_stored
+from stateroom.revocations import Revoked, by_last_keys, by_need, severity
+from stateroom.slot import Change, Slot, SlotKey, digest_of, dominated
 from stateroom.verdicts import Verdicts
 from stateroom.view import NodeView, View
 
-
-class Change(msgspec.Struct, frozen=True):
-    """An offered record changed what readers see."""
-
-    keys: tuple[SlotKey, ...]
-    """Every key whose shown record is another one now; an admission may bring many to light."""
+_OF_SEEDS = frozenset({RoomMap.ADMISSIONS, RoomMap.REVOCATIONS})
+"""Maps in which only seeds and the root have a say."""
 
 
 class Index:
@@ -61,6 +58,7 @@ class Index:
         self._signed_by: dict[str, set[SlotKey]] = {}
         self._admitted: dict[str, Admitted] = {}
         self._waiting: dict[str, SlotKey] = {}
+        self._revoked = Revoked()
         self._parts = Parts()
 
     def offer(self, room_map: str, key: str, value: object) -> Change | None:
@@ -109,6 +107,16 @@ class Index:
         slot = self._slots.get((RoomMap.AGENTS, agent))
         return slot.ownership.proof if slot and slot.ownership else ""
 
+    def standing(self, node: NodeId) -> list[Record]:
+        """What a node has said that others build on: a revocation of its key has to name it, or it falls."""
+        names = self._signed_by.get(node, ())
+        said = (each for name in names for each in self._slots[name].candidates.values())
+        return by_need(each for each in said if each.signer == node and self._holds(each))
+
+    def counts(self, record: Record) -> bool:
+        """Whether somebody has signed it who may say so."""
+        return may_ever_count(record) and self._holds(record)
+
     def heartbeat(self, text: str) -> Record | None:
         """The record in awareness if an admitted node signed it about itself, else None (counted)."""
         try:
@@ -126,12 +134,7 @@ class Index:
 
     def digest(self) -> str:
         """Hex SHA-256 over everything shown. Equal digests mean equal content; state vectors can lie."""
-        lines = sorted(
-            f"{room_map} {key} {slot.best.text}\n"
-            for (room_map, key), slot in self._slots.items()
-            if slot.best
-        )
-        return hashlib.sha256("".join(lines).encode()).hexdigest()
+        return digest_of(self._slots)
 
     def view(self, presence: Mapping[NodeId, Seen], presence_version: int = 0) -> View:
         """The picture of now. Its version is the sum of the index' version and that of the presence.
@@ -143,14 +146,21 @@ class Index:
             version=self.version + presence_version,
             mesh=self.mesh,
             nodes=self._parts.of(RoomMap.NODES, lambda: self._nodes_view(presence)),
-            agents=self._parts.of(RoomMap.AGENTS, lambda: agents_view(self.records(RoomMap.AGENTS))),
-            cursors=self._parts.of(RoomMap.CURSORS, lambda: cursors_view(self.records(RoomMap.CURSORS))),
-            forks=self._parts.of(RoomMap.FORKS, lambda: forks_view(self.records(RoomMap.FORKS))),
+            agents=self._parts.of(RoomMap.AGENTS, lambda: picture.agents_view(self.records(RoomMap.AGENTS))),
+            cursors=self._parts.of(
+                RoomMap.CURSORS, lambda: picture.cursors_view(self.records(RoomMap.CURSORS))
+            ),
+            forks=self._parts.of(RoomMap.FORKS, lambda: picture.forks_view(self.records(RoomMap.FORKS))),
+            revocations=self._parts.of(
+                RoomMap.REVOCATIONS, lambda: picture.revocations_view(self._revoked.all(), self._admitted)
+            ),
         )
 
     def _nodes_view(self, presence: Mapping[NodeId, Seen]) -> dict[NodeId, NodeView]:
         return {
-            NodeId(node): node_view(NodeId(node), admitted, self._node_body(node), presence.get(NodeId(node)))
+            NodeId(node): picture.node_view(
+                NodeId(node), admitted, self._node_body(node), presence.get(NodeId(node))
+            )
             for node, admitted in self._admitted.items()
         }
 
@@ -159,14 +169,7 @@ class Index:
         return record.body if record is not None and isinstance(record.body, NodeBody) else None
 
     def _parse(self, room_map: str, key: str, value: object) -> Record:
-        if not isinstance(value, str):
-            raise InvalidRecord("not_text")
-        record = parse_record(value)
-        if record.mesh != self.mesh:
-            raise InvalidRecord("foreign_mesh")
-        if (record.map, record.key) != (room_map, key) or record.map in IN_AWARENESS:
-            raise InvalidRecord("wrong_key")
-        return record
+        return parse_stored(self.mesh, room_map, key, value)
 
     def _chain(self, record: Record) -> list[Record]:
         """The record and those it carries as proof, oldest first. Raises InvalidRecord."""
@@ -174,7 +177,7 @@ class Index:
         self._check_entitled(record)
         while record.map is RoomMap.AGENTS and (text := agent_body(record).handover):
             outer, record = record, parse_record(text)
-            if len(chain) > HANDOVERS_MAX or _place(outer) != _place(record):
+            if len(chain) > HANDOVERS_MAX or place_of(outer) != place_of(record):
                 raise InvalidRecord("handover")
             self._check_entitled(record)
             chain.append(record)
@@ -182,7 +185,7 @@ class Index:
 
     def _check_entitled(self, record: Record) -> None:
         """Refuse what no set of admissions could ever make right."""
-        if not _may_ever_count(record):
+        if not may_ever_count(record):
             raise InvalidRecord("not_entitled")
         if record.signer == ROOT and not self._holds(record):
             raise InvalidRecord("bad_signature")
@@ -201,7 +204,7 @@ class Index:
         if record.text in slot.candidates:
             return False
         slot.candidates[record.text] = record
-        self._signed_by.setdefault(_speaker(record), set()).add(name)
+        self._signed_by.setdefault(speaker(record), set()).add(name)
         return True
 
     def _may_tell(self, record: Record, *, known: bool) -> bool:
@@ -227,9 +230,14 @@ class Index:
             changed[name] = None
             if name[0] is RoomMap.ADMISSIONS and self._admit(name[1], slot.best):
                 pending.extend(self._signed_by.get(name[1], ()))
+            elif name[0] is RoomMap.REVOCATIONS and (node := self._revoked.say(name[1], slot.best)):
+                pending.extend(self._signed_by.get(node, ()))
+                pending.extend(other for other in self._slots if other[0] is RoomMap.ADMISSIONS)
 
     def _choose(self, name: SlotKey, slot: Slot) -> None:
         valid = [record for record in slot.candidates.values() if self._holds(record)]
+        if self._revoked:
+            valid = by_last_keys(valid, self._holds_now)
         for record in dominated(valid):
             self._forget(name, slot, record)
             valid.remove(record)
@@ -239,7 +247,11 @@ class Index:
         elif name[0] is RoomMap.FORKS:
             slot.best = min(valid, key=lambda record: record.rank, default=None)
             self._keep_one_proof(name, slot)
+        elif name[0] is RoomMap.REVOCATIONS:
+            slot.best = min(valid, key=severity, default=None)
         else:
+            if name[0] is RoomMap.ADMISSIONS:
+                valid = [record for record in valid if not self._revoked.ends(record)]
             slot.best = max(valid, key=lambda record: (record.signer == ROOT, record.rank), default=None)
 
     def _keep_one_proof(self, name: SlotKey, slot: Slot) -> None:
@@ -253,12 +265,21 @@ class Index:
         if record.map is RoomMap.FORKS:
             node = self._admitted.get(accused(record))
             return node is not None and self._verdicts.holds(record, node.public_key)
+        return self._holds_now(record) or self._stands(record)
+
+    def _holds_now(self, record: Record) -> bool:
+        """Whether it is by the root, or by the key of now of a node that may say so."""
         if record.signer == ROOT:
             return self._verdicts.holds(record, record.root_key)
         signer = self._admitted.get(record.signer)
-        if signer is None or (record.map is RoomMap.ADMISSIONS and not self._is_seed(record.signer)):
+        if signer is None or (record.map in _OF_SEEDS and not self._is_seed(record.signer)):
             return False
         return self._verdicts.holds(record, signer.public_key)
+
+    def _stands(self, record: Record) -> bool:
+        """Whether it is by a revoked key, and its revocation lets it stand."""
+        key = self._revoked.former_key(record)
+        return key is not None and self._verdicts.holds(record, key)
 
     def _is_seed(self, signer: str) -> bool:
         admitted = self._admitted.get(signer)
@@ -267,9 +288,8 @@ class Index:
     def _admit(self, node: str, record: Record | None) -> bool:
         """Follow the admission that counts; True when key or role changed."""
         before = self._admitted.pop(node, None)
-        if record is not None and isinstance(record.body, AdmissionBody):
-            body, key = record.body, base64url.decode(record.body.public_key)
-            self._admitted[node] = Admitted(key, body.role, record.signer == ROOT, body.reads_all)
+        if record is not None:
+            self._admitted[node] = admitted_by(record)
         return self._admitted.get(node) != before
 
     def _trim(self, name: SlotKey, slot: Slot) -> None:
@@ -298,11 +318,11 @@ class Index:
     def _forget(self, name: SlotKey, slot: Slot, record: Record) -> None:
         del slot.candidates[record.text]
         self._waiting.pop(record.text, None)
-        speaker = _speaker(record)
-        if all(_speaker(other) != speaker for other in slot.candidates.values()):
-            self._signed_by[speaker].discard(name)
-            if not self._signed_by[speaker]:
-                del self._signed_by[speaker]
+        whose = speaker(record)
+        if all(speaker(other) != whose for other in slot.candidates.values()):
+            self._signed_by[whose].discard(name)
+            if not self._signed_by[whose]:
+                del self._signed_by[whose]
 
     def _drop_if_empty(self, name: SlotKey) -> None:
         slot = self._slots.get(name)
@@ -312,11 +332,9 @@ class Index:
     def _count_reject(self, record: Record) -> None:
         if self.record(record.map, record.key) is record or self._holds(record):
             return
-        if record.map is RoomMap.FORKS:
-            self.rejects["no_proof" if accused(record) in self._admitted else "unknown_signer"] += 1
-            return
-        known = record.signer == ROOT or record.signer in self._admitted
-        self.rejects["bad_signature" if known else "unknown_signer"] += 1
+        known = record.signer == ROOT or speaker(record) in self._admitted
+        wrong = "no_proof" if record.map is RoomMap.FORKS else "bad_signature"
+        self.rejects[wrong if known else "unknown_signer"] += 1
 
     def _changed(self, changed: dict[SlotKey, None]) -> Change | None:
         if not changed:
@@ -324,27 +342,3 @@ class Index:
         self.version += 1
         self._parts.change(room_map for room_map, _ in changed)
         return Change(tuple(changed))
-
-
-def _place(record: Record) -> tuple[str, RoomMap, str]:
-    return (record.mesh, record.map, record.key)
-
-
-def _speaker(record: Record) -> str:
-    """Whose admission decides whether a record counts: its signer's, or of a fork the accused's."""
-    return accused(record) if record.map is RoomMap.FORKS else record.signer
-
-
-def _may_ever_count(record: Record) -> bool:
-    match record.map:
-        case RoomMap.NODES | RoomMap.CURSORS:
-            return record.signer == record.key
-        case RoomMap.ADMISSIONS:
-            assert isinstance(record.body, AdmissionBody)
-            return record.signer == ROOT or record.body.role == "member"
-        case RoomMap.AGENTS:
-            return may_ever_count(record)
-        case RoomMap.FORKS:
-            return True
-        case RoomMap.PRESENCE | RoomMap.ACTIVITY:
-            return False

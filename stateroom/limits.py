@@ -11,6 +11,17 @@ FORK_CHARS_MAX = 64 * 1024
 FORKS_PER_NODE_MAX = 16
 """Forked epochs of one node that the room tells of: whoever forks more is no more of a liar by that."""
 
+STANDS_MAX = 480
+"""Records of a revoked key that one revocation keeps in force: what fits into a record. A member has its
+agents, a seed whom it has admitted as well."""
+
+EPOCH_ORDINAL_MAX = 999_999
+"""Six digits of an epoch's name."""
+
+NEXT_EPOCH_STEP = 1000
+"""By so much the epochs of a node that comes back with another key lie above those of the former key, which
+may have begun some more before everybody had heard of its end. Six digits allow for a thousand returns."""
+
 RECORDS_REMEMBERED = 64
 """Records in both forms: whoever signs one reads it again when it is put into the room. 4 MiB at most."""
 

@@ -29,7 +29,11 @@ class Parts:
     def change(self, maps: Iterable[RoomMap]) -> None:
         """Other records count in these maps now."""
         for room_map in maps:
-            self._drawn.pop(RoomMap.NODES if room_map is RoomMap.ADMISSIONS else room_map, None)
+            if room_map is RoomMap.ADMISSIONS:
+                self._drawn.pop(RoomMap.NODES, None)
+                self._drawn.pop(RoomMap.REVOCATIONS, None)
+            else:
+                self._drawn.pop(room_map, None)
 
     def of(self, room_map: RoomMap, draw: Callable[[], _Part]) -> _Part:
         """The part of a map."""

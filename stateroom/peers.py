@@ -61,7 +61,8 @@ class Peers:
             if not peer.read_only:
                 peer.outflow.offer(frame)
 
-    def end(self, closed: Closed) -> None:
-        """Close all."""
+    def end(self, closed: Closed, name: str | None = None) -> None:
+        """Close all, or those of one name."""
         for peer in self._peers:
-            peer.outflow.end(closed)
+            if name in {None, peer.name}:
+                peer.outflow.end(closed)

@@ -1,17 +1,19 @@
 """From records to the parts of a View."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 import msgspec
 
+from outbox import base64url
 from outbox.chain import Head
 from outbox.ids import AgentId, Epoch, NodeId, Seq
-from stateroom.bodies import CursorsBody, FloorBody, NodeBody, parse_fork_key, position
+from stateroom.bodies import ROOT, AdmissionBody, CursorsBody, FloorBody, NodeBody, parse_fork_key, position
 from stateroom.forks import fork_body_of
 from stateroom.ownership import agent_body
 from stateroom.records import Record
-from stateroom.view import CursorsView, ForkView, NodeView, OwnerView
+from stateroom.revocations import Revocation
+from stateroom.view import CursorsView, ForkView, NodeView, OwnerView, RevocationView
 
 
 class Admitted(msgspec.Struct, frozen=True):
@@ -31,6 +33,13 @@ class Seen(msgspec.Struct, frozen=True):
     """Receiver's clock."""
     links: tuple[NodeId, ...] = ()
     endpoints: tuple[str, ...] = ()
+
+
+def admitted_by(record: Record) -> Admitted:
+    """Whose word counts, by a record of map ``admissions``, which is never a tombstone."""
+    assert isinstance(record.body, AdmissionBody)
+    key = base64url.decode(record.body.public_key)
+    return Admitted(key, record.body.role, record.signer == ROOT, record.body.reads_all)
 
 
 def node_view(node: NodeId, admitted: Admitted, body: NodeBody | None, seen: Seen | None) -> NodeView:
@@ -98,3 +107,26 @@ def forks_view(records: Iterable[Record]) -> dict[NodeId, tuple[ForkView, ...]]:
         node, epoch = parse_fork_key(record.key)
         forks.setdefault(node, []).append(ForkView(epoch=epoch, seq=Seq(fork_body_of(record).known.seq)))
     return {node: tuple(sorted(found, key=lambda fork: fork.epoch)) for node, found in sorted(forks.items())}
+
+
+def revocations_view(
+    revoked: Iterable[Revocation], admitted: Mapping[str, Admitted]
+) -> dict[NodeId, tuple[RevocationView, ...]]:
+    """Which keys are revoked, by node in the order of their epochs; not one that the root's word keeps."""
+    found: dict[NodeId, list[RevocationView]] = {}
+    for word in revoked:
+        now = admitted.get(word.node)
+        if now is not None and now.public_key == word.public_key:
+            continue
+        by, reason = word.said
+        view = RevocationView(
+            node=word.node,
+            public_key=word.public_key,
+            ban=word.ban,
+            by=by,
+            reason=reason,
+            last=word.last,
+            next_epoch=word.next_epoch,
+        )
+        found.setdefault(word.node, []).append(view)
+    return {node: tuple(sorted(views, key=lambda view: view.next_epoch)) for node, views in found.items()}

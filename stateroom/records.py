@@ -29,13 +29,16 @@ from outbox.errors import InvalidId
 from outbox.ids import MeshId
 from stateroom.bodies import (
     BODY_TYPES,
+    IN_AWARENESS,
     ROOT,
+    STANDING_BYTES,
     TOMBSTONES,
     AdmissionBody,
     Body,
     Count,
     ForkBody,
     Name,
+    RevocationBody,
     RoomMap,
     check_key,
 )
@@ -136,6 +139,18 @@ def parse_record(text: str) -> Record:
     )
 
 
+def parse_stored(mesh: MeshId, room_map: str, key: str, value: object) -> Record:
+    """Read what stands in a room under a map and a key, as ``parse_record``. Raises InvalidRecord."""
+    if not isinstance(value, str):
+        raise InvalidRecord("not_text")
+    record = parse_record(value)
+    if record.mesh != mesh:
+        raise InvalidRecord("foreign_mesh")
+    if (record.map, record.key) != (room_map, key) or record.map in IN_AWARENESS:
+        raise InvalidRecord("wrong_key")
+    return record
+
+
 def verify_record(record: Record, public_key: bytes, verify: Verify) -> bool:
     """Whether this key made the record's signature."""
     message, _, signature = record.text.rpartition(".")
@@ -174,7 +189,9 @@ def _body(claims: _Claims) -> Body | None:
         raise InvalidRecord("not_canonical")
     if isinstance(body, ForkBody) and len(body.leaves) % 32:
         raise InvalidRecord("leaves")
-    if isinstance(body, AdmissionBody) and len(_decode(body.public_key)) != 32:
+    if isinstance(body, RevocationBody) and len(body.stands) % STANDING_BYTES:
+        raise InvalidRecord("stands")
+    if isinstance(body, AdmissionBody | RevocationBody) and len(_decode(body.public_key)) != 32:
         raise InvalidRecord("public_key")
     return body
 

@@ -112,6 +112,10 @@ class Room:
         if self._presence is not None:
             self._heard(self._presence.beat(record, self._now_ms()), None)
 
+    def end(self, peer: str, closed: Closed) -> None:
+        """Close whatever is open with a peer."""
+        self._peers.end(closed, peer)
+
     async def settled(self) -> None:
         """Wait until everything written or received so far is stored and queued for the peers."""
         await self._settled.wait()

@@ -1,6 +1,9 @@
 """All that is kept of one key of one map: the records that may still matter, and the one that counts."""
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Mapping, Sequence
+
+import msgspec
 
 from stateroom.bodies import RoomMap
 from stateroom.ownership import Ownership, agent_body
@@ -9,6 +12,16 @@ from stateroom.records import Record
 SlotKey = tuple[RoomMap, str]
 _OWN_WORDS = frozenset({RoomMap.NODES, RoomMap.CURSORS})
 """What a node says of itself; it decides about nothing else."""
+
+
+_KEPT = frozenset({RoomMap.FORKS, RoomMap.REVOCATIONS})
+
+
+class Change(msgspec.Struct, frozen=True):
+    """An offered record changed what readers see."""
+
+    keys: tuple[SlotKey, ...]
+    """Every key whose shown record is another one now; an admission may bring many to light."""
 
 
 class Slot:
@@ -36,6 +49,14 @@ class Slot:
         self.best = record
 
 
+def digest_of(slots: Mapping[SlotKey, Slot]) -> str:
+    """Hex SHA-256 over all that counts."""
+    lines = sorted(
+        f"{room_map} {key} {slot.best.text}\n" for (room_map, key), slot in slots.items() if slot.best
+    )
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
 def dominated(valid: Sequence[Record]) -> list[Record]:
     """Of records whose signatures hold: those that a higher one of equal standing makes useless for ever."""
     if len(valid) < 2:
@@ -49,8 +70,12 @@ def dominated(valid: Sequence[Record]) -> list[Record]:
 
 
 def _standing(record: Record) -> tuple[str, str, int]:
-    if record.map is RoomMap.FORKS:
-        return (record.text, "", 0)  # none makes another one useless: they are proofs, not statements
+    if record.map in _KEPT:
+        return (
+            record.text,
+            "",
+            0,
+        )  # none makes another one useless: proofs, and words that nobody takes back
     if record.map is RoomMap.AGENTS:
         body = agent_body(record)
         return (record.signer, body.owner, body.owner_epoch)

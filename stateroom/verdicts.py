@@ -6,6 +6,9 @@ from stateroom.bodies import RoomMap
 from stateroom.forks import verify_fork
 from stateroom.limits import VERDICTS_MAX
 from stateroom.records import Record, Verify, verify_record
+from stateroom.revocations import verify_revocation
+
+_JUDGES = {RoomMap.FORKS: verify_fork, RoomMap.REVOCATIONS: verify_revocation}
 
 
 class Verdicts:
@@ -20,7 +23,7 @@ class Verdicts:
         name = hashlib.sha256(public_key + record.text.encode()).digest()
         known = self._known.get(name)
         if known is None:
-            judge = verify_fork if record.map is RoomMap.FORKS else verify_record
+            judge = _JUDGES.get(record.map, verify_record)
             known = self._known[name] = judge(record, public_key, self._verify)
             if len(self._known) > VERDICTS_MAX:
                 del self._known[next(iter(self._known))]

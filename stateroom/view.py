@@ -8,8 +8,8 @@ from typing import Literal
 
 import msgspec
 
-from outbox.chain import Head
-from outbox.ids import AgentId, Epoch, MeshId, NodeId, Seq
+from outbox.chain import Checkpoint, Head
+from outbox.ids import AgentId, Epoch, MeshId, NodeId, Seq, epoch_ordinal
 
 Position = tuple[Epoch, Seq]
 
@@ -66,6 +66,22 @@ class ForkView(msgspec.Struct, frozen=True, kw_only=True):
     """A place at which the two disagree; they may have parted before."""
 
 
+class RevocationView(msgspec.Struct, frozen=True, kw_only=True):
+    """A key that belongs to the mesh no more."""
+
+    node: NodeId
+    public_key: bytes
+    ban: bool
+    """The name may not come back either."""
+    by: str
+    """A seed, or ``root``."""
+    reason: str
+    last: Checkpoint | None
+    """The last of its outbox that anybody takes; None: nothing."""
+    next_epoch: int
+    """Where the outbox of a node begins at least that comes back under the name with another key."""
+
+
 class View(msgspec.Struct, frozen=True, kw_only=True):
     """The mesh as this node knows it. A higher version is a later picture of the same process."""
 
@@ -77,6 +93,8 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     cursors: dict[NodeId, CursorsView]
     forks: dict[NodeId, tuple[ForkView, ...]] = msgspec.field(default_factory=dict)
     """Proven forks by node, in order of their epochs."""
+    revocations: dict[NodeId, tuple[RevocationView, ...]] = msgspec.field(default_factory=dict)
+    """Revoked keys by the node that had them, in the order in which it had them."""
 
     def node(self, node: NodeId) -> NodeView | None:
         """An admitted node."""
@@ -109,6 +127,18 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     def forked(self, node: NodeId, epoch: Epoch) -> bool:
         """Whether a node has provably written two histories of this epoch."""
         return any(fork.epoch == epoch for fork in self.forks.get(node, ()))
+
+    def revoked(self, node: NodeId) -> RevocationView | None:
+        """How a node was put out; None for one that is admitted, or never was."""
+        known = self.revocations.get(node) if node not in self.nodes else None
+        return known[-1] if known else None
+
+    def ended(self, node: NodeId, epoch: Epoch) -> RevocationView | None:
+        """The revocation of the key that an epoch of a node's outbox was signed with."""
+        known = self.revocations.get(node, ())
+        ordinal = epoch_ordinal(epoch) if known else 0
+        under = next((word for word in known if ordinal < word.next_epoch), None)
+        return under or self.revoked(node)
 
     def peers(self, self_id: NodeId) -> list[NodeView]:
         """All admitted nodes but ourselves, by name."""

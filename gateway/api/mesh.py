@@ -46,6 +46,8 @@ class NodeStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """How the own outbox stands: ``alone`` and ``proven`` are shown to others, else it is held back."""
     awaited: tuple[NodeId, ...] = ()
     """Nodes that have to say what was done for them before this node forgot it."""
+    revoked: str = ""
+    """By whom, and why, the key of this node was revoked; empty: it was not."""
     forked: tuple[str, ...] = ()
     """Outboxes, ``node/epoch``, that are read no further since their node wrote two histories."""
 
@@ -118,6 +120,10 @@ class NodeRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Own events that it has not said to have read; None when it has said nothing."""
     maintenance: MaintenanceRow | None = None
     """What it has announced and not ended; past its time as well."""
+    revoked: Literal["", "evicted", "banned"] = ""
+    """Its key belongs to the mesh no more; when banned its name may not come back either."""
+    reason: str = ""
+    """Why, and by whom."""
 
 
 class AgentRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

@@ -3,7 +3,7 @@
 import msgspec
 
 from auth.invites import InviteStatus
-from outbox.ids import AgentId, NodeId, Seq
+from outbox.ids import AgentId, Epoch, NodeId, Seq
 
 
 class AgentAdded(msgspec.Struct, frozen=True, rename="camel"):
@@ -79,3 +79,19 @@ class DoubtsEnded(msgspec.Struct, frozen=True):
     """Answer of ``POST /v1/doubts/end``: whose answer is no longer waited for."""
 
     nodes: tuple[NodeId, ...]
+
+
+class RevocationAnswer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A node that belongs to the mesh no more."""
+
+    node: NodeId
+    key: str
+    """Its public key, Ed25519 in base64url: that is what was revoked."""
+    ban: bool
+    """The name may not come back either, with whatever key."""
+    by: str
+    """The seed that has signed it, or ``root``."""
+    reason: str
+    last_epoch: Epoch | None
+    """The epoch of the last place in its outbox that anybody takes; None: nothing more is taken."""
+    last_seq: Seq

@@ -162,6 +162,9 @@ def _gateway(home: Home) -> Iterator[Finding]:
     level, do = (Level.OK, "") if status.ready else (Level.FAIL, "see its log")
     what = f"{status.node} {'is ready' if status.ready else 'is not ready'}"
     yield Finding("gateway", level, f"{what}; engine.host is {status.process.engine_host}", do)
+    if status.process.revoked:
+        do = "ask the operator of a seed; with a new key and a new invite the machine can join again"
+        yield Finding("gateway", Level.FAIL, f"the key of this node was revoked {status.process.revoked}", do)
     if status.storage_full:
         yield Finding("gateway", Level.FAIL, "the disk is full", "free some space; it goes on by itself")
     yield from _own_outbox(status)

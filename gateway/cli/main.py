@@ -21,6 +21,7 @@ from gateway.cli import (
     node,
     outbox,
     reports,
+    revoking,
 )
 from gateway.cli.exits import Exit, exit_of, explain
 from gateway.cli.output import note
@@ -74,6 +75,7 @@ _PARTS = (
     outbox,
     lake,
     reports,
+    revoking,
     archives,
     doctor,
     demo,

@@ -23,6 +23,7 @@ def status(context: click.Context, *, as_json: bool) -> None:
     rows = [
         ("node", found.node),
         ("mesh", found.mesh),
+        *((("REVOKED", found.process.revoked),) if found.process.revoked else ()),
         ("ready", found.ready),
         ("since", moment(found.process.started_at_ms)),
         ("endpoints", ", ".join(found.process.endpoints)),
@@ -42,6 +43,8 @@ def status(context: click.Context, *, as_json: bool) -> None:
         ("quarantined", found.quarantined),
     ]
     table(("", ""), rows, empty="")
+    if found.process.revoked:
+        note("the key of this node was revoked: nobody in the mesh hears it any more")
     if found.storage_full:
         note("the disk is full: nothing is accepted until there is room")
 
@@ -58,13 +61,13 @@ def nodes(context: click.Context, *, as_json: bool) -> None:
     shown = [
         (
             row.node + (" (here)" if row.here else ""),
-            row.role + (" (reads all)" if row.reads_all and row.role != "seed" else ""),
+            row.revoked or row.role + (" (reads all)" if row.reads_all and row.role != "seed" else ""),
             row.online,
             row.link,
             row.lag,
             "" if row.clock_ahead_ms is None else f"{row.clock_ahead_ms:+d} ms",
             "" if row.online else moment(row.last_seen_ms),
-            ", ".join(row.endpoints),
+            row.reason or ", ".join(row.endpoints),
             row.maintenance.detail if row.maintenance is not None else "",
         )
         for row in rows

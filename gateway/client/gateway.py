@@ -18,6 +18,7 @@ from gateway.api.operator import (
     InviteAnswer,
     InviteRow,
     PrunedAnswer,
+    RevocationAnswer,
 )
 from gateway.api.rows import DeliveryRow, IncidentRow, OutboxAnswer
 from gateway.api.trace import EventTrace
@@ -145,6 +146,11 @@ class GatewayClient:
     async def revoke_invite(self, invite_id: str) -> None:
         """Take an invite back."""
         await self._wire.delete(f"/v1/invites/{quote(invite_id, safe='')}")
+
+    async def revoke_node(self, node: str, *, ban: bool = False, reason: str = "") -> RevocationAnswer:
+        """Put a node out of the mesh, its key for ever; with ``ban`` its name may not come back either."""
+        body: dict[str, object] = {"ban": ban, "reason": reason}
+        return await self._wire.post(f"/v1/nodes/{quote(node, safe='')}/revoke", RevocationAnswer, body)
 
     async def trace(self, event: str) -> EventTrace:
         """What this node knows about one event."""

@@ -15,6 +15,7 @@ from gateway.endpoints.limits import (
     GRACE_MS_DEFAULT,
     INVITE_TTL_S_DEFAULT,
     INVITE_TTL_S_MAX,
+    REASON_CHARS_MAX,
     ROWS_DEFAULT,
     ROWS_MAX,
     SESSION_CHARS_MAX,
@@ -204,6 +205,13 @@ class InviteBody(_Body, frozen=True):
     ttl_seconds: Annotated[int, msgspec.Meta(ge=1, le=INVITE_TTL_S_MAX)] = INVITE_TTL_S_DEFAULT
     key_thumbprint: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]{43}\Z")] | None = None
     reads_all: bool = False
+
+
+class RevokeBody(_Body, frozen=True):
+    """``POST /v1/nodes/{node}/revoke``."""
+
+    ban: bool = False
+    reason: Annotated[str, msgspec.Meta(max_length=REASON_CHARS_MAX)] = ""
 
 
 class NoQuery(_Body, frozen=True):

@@ -7,6 +7,7 @@ from auth.invites import Invite
 from auth.scopes import Scope
 from gateway.activity import Activity
 from gateway.api.mesh import LinkStatus, NodeStatus
+from gateway.api.operator import RevocationAnswer
 from gateway.blobs.keeper import BlobKeeper
 from gateway.clock import Clock
 from gateway.endpoints.turn_sockets import TurnSockets
@@ -79,6 +80,10 @@ class LocalDesk(Protocol):
 
     def invites(self) -> Sequence[Invite]:
         """All invites of this node, newest first."""
+        ...
+
+    async def revoke(self, node: NodeId, *, ban: bool, reason: str) -> RevocationAnswer:
+        """Put a node out of the mesh. Raises NotFound, Forbidden with who may."""
         ...
 
     def node_status(self) -> NodeStatus:

@@ -10,6 +10,7 @@ from typing import cast
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from auth.scopes import AsAgent
 from auth.scopes import Scope as Principal
 from gateway.endpoints.desk import LocalDesk
 from gateway.endpoints.errors import (
@@ -22,7 +23,9 @@ from gateway.endpoints.errors import (
 )
 from gateway.endpoints.problems import response_of
 from gateway.endpoints.reading import host_of
+from gateway.engine.revoked import check_speaks
 from gateway.limits import BODY_BYTES_MAX
+from outbox.errors import NodeRevoked
 from outbox.limits import BLOB_BYTES_MAX
 
 OPEN_PATHS = frozenset({"/livez", "/readyz"})
@@ -55,7 +58,7 @@ class Guard:
         connection = HTTPConnection(scope)
         try:
             self._check(connection)
-        except RequestError as error:
+        except (RequestError, NodeRevoked) as error:
             await response_of(error)(scope, receive, send)
             return
         await self._app(scope, _bounded(receive, _body_max(connection)), send)
@@ -67,6 +70,8 @@ class Guard:
             principal = self._desk.authenticate(_bearer(connection), trusted_socket=self._trusted_socket)
             if principal is None:
                 raise Unauthorized
+            if isinstance(principal, AsAgent):
+                check_speaks(self._desk.runtime.view, self._desk.identity.node)
             connection.scope[_PRINCIPAL] = principal
         _check_length(connection)
 

@@ -55,3 +55,6 @@ GRACE_MS_DEFAULT = 5 * 60_000
 
 DEAD_ROWS = 1_000
 """Dead letters read at a time where an agent sees only its own."""
+
+REASON_CHARS_MAX = 300
+"""Why a node was put out: a line that every node of the mesh keeps."""

@@ -15,7 +15,7 @@ from gateway.engine.maintenance import MAINTENANCE, Announced, announced, is_awa
 from outbox import base64url
 from outbox.chain import Checkpoint, Head
 from outbox.ids import AgentId, NodeId, Seq
-from stateroom.view import NodeView, OwnerView, View
+from stateroom.view import NodeView, OwnerView, RevocationView, View
 
 
 class Health(msgspec.Struct, frozen=True):
@@ -79,7 +79,9 @@ class MeshRoutes:
         """All nodes, by name."""
         query_of(request, NoQuery)
         view = self._desk.runtime.view
-        return json([self._node(name) for name in sorted(view.nodes)])
+        out = [word for name in view.revocations if (word := view.revoked(name)) is not None]
+        rows = [self._node(name) for name in view.nodes] + [self._former(word) for word in out]
+        return json(sorted(rows, key=lambda row: row.node))
 
     async def agents(self, request: Request) -> Response:
         """All agents ever seen, by name; those that live here even before the state room knows them."""
@@ -154,6 +156,26 @@ class MeshRoutes:
             read_seq=read.seq if read is not None else None,
             maintenance=MaintenanceRow(*said) if said is not None else None,
             lag=desk.runtime.feed.head.seq - seen[1] if seen is not None and knows_us else None,
+        )
+
+    def _former(self, word: RevocationView) -> NodeRow:
+        read = self._desk.reader.cursor(word.node)
+        return NodeRow(
+            node=word.node,
+            key=base64url.encode(word.public_key),
+            role="none",
+            reads_all=False,
+            here=word.node == self._desk.identity.node,
+            online=False,
+            last_seen_ms=None,
+            link=None,
+            clock_ahead_ms=None,
+            endpoints=(),
+            head_seq=word.last.seq if word.last is not None else Seq(0),
+            read_seq=read.seq if read is not None else None,
+            lag=None,
+            revoked="banned" if word.ban else "evicted",
+            reason=f"by {word.by}: {word.reason}".rstrip(": "),
         )
 
 

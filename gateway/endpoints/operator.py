@@ -20,6 +20,7 @@ from gateway.endpoints.bodies import (
     MaintenanceBody,
     NoQuery,
     PruneOutboxBody,
+    RevokeBody,
     SetAgentBody,
 )
 from gateway.endpoints.desk import LocalDesk
@@ -56,6 +57,7 @@ class OperatorRoutes:
             Route("/v1/invites", self.invites, methods=["GET"]),
             Route("/v1/invites", self.invite, methods=["POST"]),
             Route("/v1/invites/{id}", self.revoke, methods=["DELETE"]),
+            Route("/v1/nodes/{node}/revoke", self.revoke_node, methods=["POST"]),
         ]
 
     async def add_agent(self, request: Request) -> Response:
@@ -175,6 +177,14 @@ class OperatorRoutes:
         invite_id = request.path_params["id"]
         await self._runtime.ask(RevokeInvite(req=self._runtime.req(), invite_id=invite_id))
         return Response(status_code=204)
+
+    async def revoke_node(self, request: Request) -> Response:
+        """Put a node out of the mesh; 403 where this node may not sign that, 404 when there is none."""
+        query_of(request, NoQuery)
+        need_admin(principal_of(request))
+        body = await body_of(request, RevokeBody)
+        node = node_id(request.path_params["node"])
+        return json(await self._desk.revoke(node, ban=body.ban, reason=body.reason))
 
 
 def _nodes(names: tuple[str, ...]) -> tuple[NodeId, ...]:

@@ -17,7 +17,7 @@ from starlette.responses import Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
-from auth.errors import AuthError
+from auth.errors import AuthError, KeyRevoked
 from auth.gatekeeper import Gatekeeper
 from auth.keys import PublicKey
 from auth.limits import BODY_BYTES_MAX, ENTROPY_BYTES
@@ -35,6 +35,7 @@ from gateway.door import PIPE_ROOM, check_member
 from gateway.endpoints.errors import BadRequest, BodyTooLarge, ForeignOrigin, Misdirected
 from gateway.endpoints.problems import fail, hung_up, problem_of, refuse_route, response_of
 from gateway.endpoints.reading import host_of, need_json
+from gateway.endpoints.turn_sockets import REVOKED
 from gateway.engine.effects import Admitted, Ticketed
 from gateway.engine.knocks import Exchange, Renew, Upgrade
 from gateway.errors import Denied
@@ -155,6 +156,9 @@ class _Endpoints:
 
     async def _serve(self, socket: AcceptedSocket, admitted: Admitted) -> None:
         registry, peer, room = self._desk.registry, admitted.node, self._desk.rooms.named(admitted.room)
+        if self._desk.rooms.view().revoked(peer) is not None:  # since the ticket was spent
+            await socket.close(REVOKED, KeyRevoked.code)
+            return
         registry.opened(peer, admitted.room)
         try:
             if room is not None:

@@ -24,6 +24,7 @@ STATUS: dict[str, int] = {
     "forbidden": 403,
     "foreign_origin": 403,
     "node_mismatch": 403,
+    "node_revoked": 403,
     "room_forbidden": 403,
     "no_route": 404,
     "not_found": 404,

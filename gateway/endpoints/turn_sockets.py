@@ -10,6 +10,8 @@ REPLACED = 4409
 """WebSocket close code: the session has subscribed anew elsewhere; do not come back."""
 REMOVED = 4410
 """WebSocket close code: the agent does not live here any more."""
+REVOKED = 4401
+"""WebSocket close code: the key of this node was revoked; do not come back."""
 RESET = 1012
 """Close code "service restart" (IANA registry of RFC 6455): subscribe again."""
 
@@ -89,6 +91,11 @@ class TurnSockets:
         for box in self._boxes.values():
             if box.key[0] == agent:
                 box.end(SubscriptionEnded(REMOVED, f"{agent} does not live here any more"))
+
+    def revoked(self, why: str) -> None:
+        """This node speaks for nobody any more."""
+        for box in self._boxes.values():
+            box.end(SubscriptionEnded(REVOKED, f"node_revoked: {why}"))
 
     def reset(self) -> None:
         """The engine was built anew and knows no subscriber: every socket has to subscribe again."""

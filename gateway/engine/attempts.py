@@ -144,6 +144,8 @@ def wake(tick: Tick, agent: AgentId, stood_at: Iterable[NodeId | None]) -> None:
 
 def see_owners(tick: Tick, before: View) -> None:
     """What is for an agent that came, or came back, need not wait for its next attempt."""
+    if tick.view.agents is before.agents:
+        return
     for agent, owner in tick.view.agents.items():
         known = before.agents.get(agent)
         if owner.status == "active" and (known is None or known.status != "active"):

@@ -4,10 +4,10 @@ from typing import Protocol
 
 from gateway.engine.effects import Answer
 from gateway.engine.inputs import Now
-from gateway.engine.knocks import Exchange, Invite, Renew, RevokeInvite, Upgrade
+from gateway.engine.knocks import Exchange, Invite, KeepRevocation, Renew, RevokeInvite, Upgrade
 from stateroom.view import View
 
-DoorRequest = Exchange | Renew | Upgrade | Invite | RevokeInvite
+DoorRequest = Exchange | Renew | Upgrade | Invite | RevokeInvite | KeepRevocation
 
 
 class Desk(Protocol):

@@ -144,6 +144,12 @@ class Pruned(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
     """More may go than one tick can forget: ask again."""
 
 
+class RevocationKept(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
+    """A revocation is on disk."""
+
+    req: int
+
+
 class Refused(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
     """A request was not done."""
 
@@ -257,6 +263,7 @@ Answer = (
     | Ticketed
     | Admitted
     | Invited
+    | RevocationKept
     | Refused
 )
 Effect = (

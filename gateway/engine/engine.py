@@ -13,6 +13,7 @@ from gateway.engine import (
     attempts,
     blobs,
     epochs,
+    farewell,
     forks,
     leaving,
     operations,
@@ -147,7 +148,7 @@ class Engine:
         )
         self._begin_epoch(tick)
         self._do_errands(tick)
-        self._judge_held(tick)
+        self._judge_view(tick)
         for item in inputs:
             self._input(tick, item)
             self._settle_loopback(tick)
@@ -155,6 +156,7 @@ class Engine:
         timers.run_timers(tick)
         recall.ask_again(tick, self._turns)
         self._do_errands(tick)
+        farewell.end_some(tick, self._turns)
         self._settle_loopback(tick)
         self._turns.deal(tick)
         self._settle_loopback(tick)
@@ -170,8 +172,9 @@ class Engine:
             self._turns.next_wake_ms(now),
             self._absences.next_ms(),
             self._questions.next_ms(now.mono_ms),
+            self._peers.endings.next_ms(now.mono_ms),
         ]
-        if self._errands or (self._view_is_new and self._turns.holding):
+        if self._errands or (self._view_is_new and (self._turns.holding or self._view.revocations)):
             wakes.append(now.mono_ms)
         if not self._told_shown or self._own.is_due(self._identity.epoch):
             wakes.append(epochs.wake_ms(self._store, self._view, self._own, now))
@@ -230,6 +233,7 @@ class Engine:
 
     def _ask(self, tick: Tick, item: Request) -> None:
         try:
+            farewell.check(tick, item)
             answer = self._request(tick, item)
         except CallerError as error:
             answer = Refused(item.req, error.code, str(error), error.hint, error.retryable)
@@ -254,8 +258,7 @@ class Engine:
             case StreamKnown():
                 epochs.hear(tick, self._own, item)
             case LinkUp():
-                streams.note_heads(tick, item)
-                self._turns.withheld.hold_back(tick, self._peers.up(item, tick.store.cursors()))
+                self._turns.withheld.hold_back(tick, streams.note_heads(tick, item))
             case LinkDown():
                 for node in self._peers.down(item.peer):
                     tick.effects.append(CaughtUp(node))
@@ -324,23 +327,20 @@ class Engine:
     def _see(self, tick: Tick, view: View) -> None:
         before, self._view, tick.view = self._view, view, view
         self._view_is_new = True
-        if (
-            view.nodes is not before.nodes or view.agents is not before.agents
-        ):  # most views change cursors only
+        if view.nodes is not before.nodes or view.agents is not before.agents:  # most change cursors only
             self._absences.see(view, tick.now.mono_ms)
         epochs.look(tick, self._own)
-        if view.forks:
-            forks.note(tick)
-        self._judge_held(tick)
+        forks.note(tick)
+        self._judge_view(tick)
         streams.see_floors(tick, self._turns)
-        if view.agents is not before.agents:
-            attempts.see_owners(tick, before)
+        attempts.see_owners(tick, before)
         for node, cursors in view.cursors.items():
             if before.cursors.get(node) != cursors and node != self._identity.node:
                 timers.find_lost(tick, node)
 
-    def _judge_held(self, tick: Tick) -> None:
+    def _judge_view(self, tick: Tick) -> None:
         """Each view is looked at once; the first one when the engine was built anew over held rows."""
         if self._view_is_new:
+            farewell.see(tick, self._turns)
             self._turns.release_held(tick)
         self._view_is_new = False

@@ -9,7 +9,7 @@ from gateway.engine.bloblife import BlobLost, BlobsFit, BlobsFull, KeepBlob
 from gateway.engine.closing import CloseIncidents
 from gateway.engine.deadletters import Dismiss, Redrive
 from gateway.engine.doubts import EndDoubts
-from gateway.engine.knocks import Exchange, Invite, Renew, RevokeInvite, Upgrade
+from gateway.engine.knocks import Exchange, Invite, KeepRevocation, Renew, RevokeInvite, Upgrade
 from gateway.engine.stalls import StreamFlows, StreamStalled
 from outbox.blobref import BlobRef
 from outbox.chain import Checkpoint, Excerpt
@@ -291,6 +291,7 @@ Input = (
     | Upgrade
     | Invite
     | RevokeInvite
+    | KeepRevocation
 )
 
 Request = (
@@ -317,6 +318,7 @@ Request = (
     | Upgrade
     | Invite
     | RevokeInvite
+    | KeepRevocation
 )
 """Inputs that somebody waits for."""
 

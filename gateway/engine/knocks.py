@@ -53,3 +53,14 @@ class RevokeInvite(msgspec.Struct, frozen=True, tag=True, tag_field="t"):
 
     req: int
     invite_id: str
+
+
+class KeepRevocation(msgspec.Struct, frozen=True, tag=True, tag_field="t", kw_only=True):
+    """A key is revoked, by a word that counts in the state room: keep it for ever. Answer: RevocationKept."""
+
+    req: int
+    name: str
+    node: NodeId
+    jkt: str
+    ban: bool
+    record: str

@@ -8,6 +8,7 @@ that goes takes what it advertised with it, so nobody waits for a head that cann
 
 from collections.abc import Iterable
 
+from gateway.engine.endings import Endings
 from gateway.engine.inputs import ClockMeasured, LinkUp, StreamHead
 from gateway.engine.limits import CLOCK_ROUNDING_MS
 from outbox.chain import Head
@@ -20,6 +21,8 @@ class Peers:
     def __init__(self, stalled: Iterable[NodeId] = ()) -> None:
         self.stalled = set(stalled)
         """Streams whose standstill is an open incident."""
+        self.endings = Endings()
+        """Of nodes whose key was revoked."""
         self._ahead: dict[NodeId, dict[NodeId, StreamHead]] = {}
         """By stream and by the link's peer."""
         self._told: dict[NodeId, set[NodeId]] = {}
@@ -49,6 +52,10 @@ class Peers:
                 del self._ahead[node]
                 freed.append(node)
         return freed
+
+    def forget(self, node: NodeId) -> None:
+        """Nothing more of a node's stream will be read: nobody waits for what was advertised of it."""
+        self._ahead.pop(node, None)
 
     def moved(self, node: NodeId, cursor: Head) -> bool:
         """A stream was read up to here; whether that was the last head that it was behind."""

@@ -78,6 +78,7 @@ def ask(tick: Tick, turns: Turns, ended: Epoch, seen: Seq, *, wait: bool, take_b
     me, since = tick.identity.node, tick.identity.epoch
     senders = {parse_turn_key(key)[0] for key in turns.keys_of(None)}
     sources = {*tick.store.cursors(), *senders, *(peer.node for peer in tick.view.peers(me))} - {me}
+    sources = {source for source in sources if tick.view.revoked(source) is None}
     for source in sorted(sources) if wait else ():
         tick.store.doubt(source, since)
     turns.doubt(tick, take_back=take_back)
@@ -217,9 +218,15 @@ def _hear_another(tick: Tick, source: NodeId, said: Recalled) -> None:
 def release(tick: Tick, turns: Turns, request: EndDoubts) -> DoubtsEnded:
     """An operator says that nobody else will answer: what waits is reported, and then engaged."""
     doubted = tick.store.doubts()
-    for source, since in doubted.items():
-        tick.errands.begin(tick, Releasing(turns, Errand(Task.RELEASE, source, f"{since} ")))
+    for source in doubted:
+        give_up(tick, turns, source)
     return DoubtsEnded(request.req, tuple(doubted))
+
+
+def give_up(tick: Tick, turns: Turns, source: NodeId) -> None:
+    """A node that is doubted will not answer any more."""
+    since = tick.store.doubts()[source]
+    tick.errands.begin(tick, Releasing(turns, Errand(Task.RELEASE, source, f"{since} ")))
 
 
 class Releasing:

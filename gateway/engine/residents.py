@@ -115,8 +115,14 @@ class Residents:
 
 
 def _check_free(tick: Tick, name: AgentId) -> None:
-    owner = tick.view.owner(name)
-    if owner is not None and owner.node != tick.identity.node:
+    owner, me = tick.view.owner(name), tick.view.node(tick.identity.node)
+    if owner is None or owner.node == tick.identity.node:
+        return
+    if tick.view.revoked(owner.node) is not None:
+        if me is None or me.role != "seed":
+            hint = "on a seed its operator may let it live there; or choose another name"
+            raise NameTaken(f"{name} lived on {owner.node}, whose key was revoked", hint=hint)
+    else:
         raise NameTaken(
             f"{name} lives on {owner.node}",
             hint=f"choose another name, remove it there, or stand in for it with --fallback-of {owner.node}",

@@ -16,6 +16,7 @@ from gateway.engine.inputs import Reply, Send
 from gateway.engine.letters import bury
 from gateway.engine.limits import EXPIRES_IN_MS_MAX
 from gateway.engine.obligations import owe
+from gateway.engine.revoked import nobody
 from gateway.engine.tick import Tick
 from gateway.engine.turns import Turns
 from gateway.routing import Route, resolve
@@ -107,7 +108,8 @@ def reply(tick: Tick, request: Reply, question: Event, owner_epoch: int) -> Sent
     if known is not None:
         return _again(tick, request.req, known)
     asker = question.source_agent_id
-    route = tick.route(asker, prefer=question.source_node_id) or Route(asker, question.source_node_id, 0)
+    there = question.source_node_id if tick.view.revoked(question.source_node_id) is None else None
+    route = tick.route(asker, prefer=question.source_node_id) or Route(asker, there, 0)
     event = Event(
         event_id=tick.entropy.event_id(tick.now.wall_ms),
         kind=Kind.REPLY,
@@ -273,5 +275,5 @@ def _emit(tick: Tick, req: int, event: Event, route: Route, digest: bytes, *, wa
     if route.node is None and wait:
         tick.store.put_delivery(parked(tick, row))
     elif route.node is None:
-        bury(tick, row, Input.REFUSED, "no_owner")
+        bury(tick, row, Input.REFUSED, nobody(tick.view, route.agent))
     return sent_of(req, [row], duplicate=False)

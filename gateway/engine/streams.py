@@ -8,7 +8,7 @@ What an event in a page does is in ``gateway.engine.receiver``.
 from enum import StrEnum
 from typing import NamedTuple
 
-from gateway.engine import forks, receiver
+from gateway.engine import forks, receiver, revoked
 from gateway.engine.effects import CaughtUp, CursorMoved, StreamBroken
 from gateway.engine.inputs import FloorRead, LinkUp, PageRead, RelayCaught
 from gateway.engine.inquiries import ask_open
@@ -80,8 +80,11 @@ def judge(start: Head, page: Excerpt, reader: NodeId, *, complete: bool = False)
 
 def read_page(tick: Tick, residents: Residents, turns: Turns, mirrors: Mirrors, read: PageRead) -> None:
     """Handle a page of another node's outbox, or report that it does not follow on."""
+    page = revoked.cut(tick.view, read.node, read.page)
+    if page is None:
+        return  # of a node that was put out: nobody takes it, and nobody is to blame
     start, copied = _start(tick, read), mirrors.holds(read.node)
-    judged = judge(start, read.page, tick.identity.node, complete=copied)
+    judged = judge(start, page, tick.identity.node, complete=copied)
     if tick.view.forked(read.node, read.page.epoch):
         judged = Judgement(Verdict.FORKED, start, why=f"{read.node} has written {read.page.epoch} twice")
     if judged.verdict is Verdict.FOLLOWS:
@@ -93,10 +96,11 @@ def read_page(tick: Tick, residents: Residents, turns: Turns, mirrors: Mirrors, 
                 receiver.overhear(tick, turns, read.node, entry)
         if copied:
             whole = tuple(entry for entry in judged.entries if isinstance(entry, Entry))
-            mirrors.keep(tick, read.node, Page(read.page.epoch, whole, read.page.checkpoint, start.hash))
+            mirrors.keep(tick, read.node, Page(page.epoch, whole, page.checkpoint, start.hash))
         tick.via = None
-        _move(tick, turns, read.node, read.page.checkpoint)
-    elif judged.verdict is not Verdict.READ_BEFORE:
+        _move(tick, turns, read.node, page.checkpoint)
+        revoked.read_on(tick, read.node)
+    elif judged.verdict is not Verdict.READ_BEFORE and page is read.page:
         _refuse(tick, read, judged)
 
 
@@ -151,6 +155,8 @@ def read_floor(tick: Tick, turns: Turns, read: FloorRead) -> None:
     It does not happen to one that shows itself. Who begins misses nothing, who had begun is told so.
     """
     floor, known = read.floor, tick.store.cursor(read.node)
+    if tick.view.ended(read.node, floor.epoch) is not None:
+        return
     if known is not None and _order(known) >= _order(floor.head):
         return
     if known is not None and known.seq:
@@ -184,11 +190,15 @@ def note_stall(tick: Tick, item: StreamStalled | StreamFlows) -> None:
         _flows(tick, item.node)
 
 
-def note_heads(tick: Tick, link: LinkUp) -> None:
-    """What a link has to offer was read already: whatever stood still before this process began has ended."""
+def note_heads(tick: Tick, link: LinkUp) -> set[NodeId]:
+    """Which streams have more to tell than was read.
+
+    What was read already has ended its standstill, whatever that was before this process began.
+    """
     for head in link.heads:
         if head.node in tick.peers.stalled and reached(tick.store.cursor(head.node), head):
             _flows(tick, head.node)
+    return tick.peers.up(revoked.readable(tick.view, link), tick.store.cursors())
 
 
 def open_stalls(store: Store) -> list[NodeId]:

@@ -8,6 +8,7 @@ from gateway.engine.inquiries import ask
 from gateway.engine.letters import NEVER_ACCEPTED, NOT_PROCESSED, about, bury
 from gateway.engine.limits import DUE_MAX
 from gateway.engine.tick import Tick
+from gateway.engine.unowed import end
 from outbox.delivery import Input
 from outbox.ids import NodeId, Seq, epoch_ordinal
 from outbox.records import Delivery, DeliveryState
@@ -16,7 +17,9 @@ from outbox.records import Delivery, DeliveryState
 def run_timers(tick: Tick) -> None:
     """Handle every delivery whose time has come."""
     for row in tick.store.due_deliveries(tick.now.wall_ms, DUE_MAX):
-        if row.state is DeliveryState.ACCEPTED:
+        if _is_out(tick, row):
+            end(tick, row)
+        elif row.state is DeliveryState.ACCEPTED:
             _overdue(tick, row)
         elif tick.now.wall_ms >= row.expires_at_ms:
             bury(tick, row, Input.EXPIRED, "expired")
@@ -25,6 +28,13 @@ def run_timers(tick: Tick) -> None:
             retry(tick, row)
         else:
             _unaccepted(tick, row)
+
+
+def _is_out(tick: Tick, row: Delivery) -> bool:
+    """Whether it stands at a node that was put out, and of which nothing more is waited for."""
+    if row.node is None or not tick.view.revocations or tick.view.revoked(row.node) is None:
+        return False
+    return not tick.peers.endings.awaits(row.node)
 
 
 def find_lost(tick: Tick, node: NodeId) -> None:

@@ -6,7 +6,7 @@ from typing import TypeVar
 import msgspec
 
 from outbox.ids import AgentId, MeshId, NodeId
-from stateroom.view import CursorsView, ForkView, NodeView, OwnerView, View
+from stateroom.view import CursorsView, ForkView, NodeView, OwnerView, RevocationView, View
 
 _Key = TypeVar("_Key", bound=str)
 _Value = TypeVar("_Value")
@@ -21,10 +21,12 @@ class ViewStep(msgspec.Struct, frozen=True, kw_only=True, tag=True, tag_field="t
     agents: dict[AgentId, OwnerView] = {}
     cursors: dict[NodeId, CursorsView] = {}
     forks: dict[NodeId, tuple[ForkView, ...]] = {}
+    revocations: dict[NodeId, tuple[RevocationView, ...]] = {}
     nodes_gone: tuple[NodeId, ...] = ()
     agents_gone: tuple[AgentId, ...] = ()
     cursors_gone: tuple[NodeId, ...] = ()
     forks_gone: tuple[NodeId, ...] = ()
+    revocations_gone: tuple[NodeId, ...] = ()
 
 
 def nothing(mesh: MeshId) -> View:
@@ -41,10 +43,12 @@ def step(before: View, after: View) -> ViewStep:
         agents=_new(before.agents, after.agents),
         cursors=_new(before.cursors, after.cursors),
         forks=_new(before.forks, after.forks),
+        revocations=_new(before.revocations, after.revocations),
         nodes_gone=_gone(before.nodes, after.nodes),
         agents_gone=_gone(before.agents, after.agents),
         cursors_gone=_gone(before.cursors, after.cursors),
         forks_gone=_gone(before.forks, after.forks),
+        revocations_gone=_gone(before.revocations, after.revocations),
     )
 
 
@@ -57,6 +61,7 @@ def follow(before: View, told: ViewStep) -> View:
         agents=_followed(before.agents, told.agents, told.agents_gone),
         cursors=_followed(before.cursors, told.cursors, told.cursors_gone),
         forks=_followed(before.forks, told.forks, told.forks_gone),
+        revocations=_followed(before.revocations, told.revocations, told.revocations_gone),
     )
 
 

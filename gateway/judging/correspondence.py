@@ -83,6 +83,7 @@ CORRESPONDENCES: dict[str, Correspondence] = {
     "inbox_full": Correspondence(Seen.GATEWAY, "refusals of one inbox; the report shows what they hit"),
     "relay_tampered": Correspondence(Seen.GATEWAY, "what a relay did to a stream never enters a lake"),
     "stream_stalled": Correspondence(Seen.GATEWAY, "about links of the moment"),
+    "node_revoked": Correspondence(Seen.GATEWAY, "a word of the state room; no outbox holds it"),
     "history_missed": Correspondence(Seen.GATEWAY, "about one reader; the lake notes its own as forgotten"),
     "dead_reader": Correspondence(Seen.GATEWAY, "about who reads an outbox, which no entry says"),
     "retention_floor": Correspondence(Seen.GATEWAY, "what keeps an outbox from being pruned"),

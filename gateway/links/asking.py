@@ -56,9 +56,10 @@ class Asking:
 
 
 def is_over(view: View, stream: NodeId, epoch: Epoch, version: int) -> bool:
-    """Whether an epoch is read no further: it was written twice. Pages of version 1 cannot prove that, so
-    over such a link no epoch is read on that its writer has left.
+    """Whether an epoch is read no further: it was written twice, or with a key that its node had before.
+    Pages of version 1 cannot prove that, so over such a link no epoch is read on that its writer has left.
     """
     known = view.node(stream)
     left = known is not None and known.outbox_epoch not in {None, epoch}
-    return view.forked(stream, epoch) or (version == 1 and left)
+    former = known is not None and view.ended(stream, epoch) is not None
+    return view.forked(stream, epoch) or former or (version == 1 and left)

@@ -7,7 +7,7 @@ is answered the same whether or not the blob is here.
 
 from collections.abc import Callable, Iterable
 
-from gateway.links.errors import ReaderRefused, VersionRefused
+from gateway.links.errors import PeerRevoked, ReaderRefused, VersionRefused
 from gateway.wire.frames import Filter, Want
 from outbox.envelope import decode_header
 from outbox.errors import InvalidEvent
@@ -27,6 +27,12 @@ def check_filter(want: Want, peer: NodeId, view: View) -> None:
             f"{peer} wants what is for others",
             hint=f"for a collector or a mirror: gateway invite {peer} --reads-all, and join again",
         )
+
+
+def check_peer(peer: NodeId, view: View) -> None:
+    """Raises PeerRevoked for a node that was put out."""
+    if view.revoked(peer) is not None:
+        raise PeerRevoked(f"the key of {peer} was revoked", hint="ask the operator of a seed why")
 
 
 def check_version(version: int, peer: NodeId, view: View) -> None:

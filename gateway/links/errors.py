@@ -9,6 +9,7 @@
     ├── StreamRefused    stream_refused    the peer's outbox does not follow on from what was read of it
     ├── CreditOverrun    credit_overrun    the peer sent more than it was allowed to
     ├── ReaderRefused    forbidden         the peer wants to read what is for others
+    ├── PeerRevoked      node_revoked      the peer's key belongs to the mesh no more
     └── TooManyStreams   too_many_streams  the peer offers more streams than a mesh can have
 """
 
@@ -57,3 +58,9 @@ class TooManyStreams(PeerError):
     """The peer offers more streams than a mesh can have."""
 
     code = "too_many_streams"
+
+
+class PeerRevoked(PeerError):
+    """The peer's key belongs to the mesh no more."""
+
+    code = "node_revoked"

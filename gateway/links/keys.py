@@ -17,8 +17,12 @@ class MemberKeys:
         self._checked: dict[NodeId, tuple[bytes, PublicKey | None]] = {}
 
     def __call__(self, node: NodeId, /) -> Verify | None:
-        """How to verify what a node signed; None for one that is not admitted."""
-        found = self._view().node(node)
+        """How to verify what a node signed; None for one that never was admitted.
+
+        With the key of a node that was put out too: what it had written before still comes.
+        """
+        view = self._view()
+        found = view.node(node) or view.revoked(node)
         if found is None:
             return None
         known = self._checked.get(node)

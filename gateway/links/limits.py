@@ -102,3 +102,6 @@ BLOBS_LOOK_EVERY_S = 5.0
 
 BLOBS_MISSING_MAX = 1_000
 """Blobs that are planned for at a time; more follow as these come."""
+
+REVOKED_TOLD_WITHIN_S = 0.5
+"""How long a peer whose key was revoked stays connected: its state room hears why in some milliseconds."""

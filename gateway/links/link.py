@@ -13,7 +13,7 @@ from gateway.engine.inputs import FloorRead, LinkDown, LinkUp, PageRead, StreamH
 from gateway.links.asking import Asking, is_over
 from gateway.links.bloblane import BlobLane
 from gateway.links.credit import Allowance, Grants, Window
-from gateway.links.entitlement import check_filter, check_version
+from gateway.links.entitlement import check_filter, check_peer, check_version
 from gateway.links.errors import LinkEnded, SocketClosed
 from gateway.links.greeting import agreed_version
 from gateway.links.hub import Hub
@@ -74,7 +74,9 @@ class Link:
         self._local = local
         self._verify = verify
         self._socket = socket
-        self._shelf = Shelf(local.identity.node, local.runtime.feed, local.runtime.copies, local.reader)
+        self._shelf = Shelf(
+            local.identity.node, local.runtime.feed, local.runtime.copies, local.reader, local.view
+        )
         self._serving = Serving()
         self._allowance = Allowance()
         self._grants = Grants()
@@ -163,13 +165,16 @@ class Link:
 
     async def _greet(self) -> None:
         who, clock = self._local.identity, self._local.clock
-        await self._send(Hello(VERSION, VERSIONS, who.node, who.mesh, clock.wall_ms()))
+        words = self._local.words
+        await self._send(Hello(VERSION, VERSIONS, who.node, who.mesh, clock.wall_ms(), words.tell()))
         try:
             async with asyncio.timeout(LINK_STARTS_WITHIN_S):
                 hello = decode(await self._socket.receive())
         except TimeoutError:
             raise LinkEnded(f"{self.peer} opened a link and says nothing") from None
         self.version = agreed_version(hello, self.peer, who.mesh)
+        words.hear(hello.revocations if isinstance(hello, Hello) else ())
+        check_peer(self.peer, self._local.view())
         check_version(self.version, self.peer, self._local.view())
         if self.version == 1:
             self._allowance, self._progress.every_ms = Window(), 0

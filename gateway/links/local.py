@@ -1,5 +1,6 @@
 """What all links of one gateway share."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -22,6 +23,18 @@ class KeyOf(Protocol):
         ...
 
 
+class Words(Protocol):
+    """What is said over links of keys that belong to the mesh no more; the state room of this node."""
+
+    def tell(self) -> tuple[str, ...]:
+        """Signed words, as many as fit into a ``hello``."""
+        ...
+
+    def hear(self, texts: Iterable[str], /) -> None:
+        """The same from a peer: whatever counts is believed, whoever brings it."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Local:
     """What every link of this gateway shares."""
@@ -33,6 +46,7 @@ class Local:
     key_of: KeyOf
     mirror: MirrorPolicy
     blobs: BlobKeeper
+    words: Words
 
     def view(self) -> View:
         """What the state room says now."""

@@ -17,7 +17,7 @@ from auth.gateway_proofs import Pin
 from auth.keys import PublicKey
 from gateway.clock import Clock
 from gateway.door import CURSORS_ROOM, PIPE_ROOM, STATE_ROOM, admitted_key
-from gateway.links.limits import DEFER_S, DIRECT_PEERS_MAX, ROOM_PEERS_MAX
+from gateway.links.limits import DEFER_S, DIRECT_PEERS_MAX, REVOKED_TOLD_WITHIN_S, ROOM_PEERS_MAX
 from gateway.links.link import Link
 from gateway.links.local import Local
 from gateway.links.reach import Issuer, Reach, is_local
@@ -61,7 +61,8 @@ def contacts(view: View, own: NodeId, issuer: Issuer | None, *, loopback: bool) 
     if len(peers) > DIRECT_PEERS_MAX:
         seeds = {peer.node for peer in peers if peer.role == "seed"}
         found = [contact for contact in found if contact.node in seeds] or found[:ROOM_PEERS_MAX]
-    if issuer is not None and all(contact.node != issuer.node for contact in found):
+    out = issuer is None or view.revoked(issuer.node) is not None
+    if issuer is not None and not out and all(contact.node != issuer.node for contact in found):
         found.insert(0, Contact(issuer.node, issuer.url, PublicKey.from_text(issuer.key)))
     return found
 
@@ -112,9 +113,16 @@ class Peering:
         for dialer in self._dialers.values():
             dialer.spread(first_wait_s(len(view.nodes)))
         wanted = contacts(view, own, reach.issuer, loopback=reach.loopback)
+        if view.revoked(own) is not None:
+            wanted = []  # nobody lets this key in any more
         if wanted != self._wanted:
+            gone = {contact.node for contact in self._wanted} - {contact.node for contact in wanted}
             self._wanted = wanted
-            self._changed.set()
+            if any(view.revoked(node) is not None for node in gone):
+                # who is put out hears of it before its sockets close
+                asyncio.get_running_loop().call_later(REVOKED_TOLD_WITHIN_S, self._changed.set)
+            else:
+                self._changed.set()
 
     async def run(self) -> None:
         """Dial until cancelled."""

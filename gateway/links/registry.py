@@ -68,7 +68,9 @@ class Registry:
     def see(self, view: View) -> None:
         """The state room changed: streams of members can be verified, whoever brings them."""
         dialable = frozenset(name for name, node in view.nodes.items() if node.endpoints)
-        self._sources.members(frozenset(view.nodes), dialable)
+        out = {node: word for node in view.revocations if (word := view.revoked(node)) is not None}
+        self._sources.members(frozenset(view.nodes) | frozenset(out), dialable)
+        self._sources.ended({node: word.last.head if word.last else None for node, word in out.items()})
         for node in view.peers(self._node):
             if node.floor is not None:
                 at = node.floor
@@ -142,6 +144,12 @@ class Registry:
     def numbered(self, number: int) -> Link | None:
         """A link that has been greeted, by its number."""
         return self._numbered.get(number)
+
+    def end(self, peer: NodeId, error: MeshError) -> None:
+        """Close every link with a peer for this reason, also one that is not greeted yet."""
+        for link in (self._links.get(peer), *self._numbered.values()):
+            if link is not None and link.peer == peer:
+                link.end(error)
 
     def link(self, peer: NodeId) -> Link | None:
         """The link to a peer, if one is up."""

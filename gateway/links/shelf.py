@@ -1,15 +1,21 @@
 """What can be read from this node: its own outbox and copies of others, from memory when it is recent."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Protocol
 
+from msgspec.structs import replace
+
 from gateway.copies import Copies
+from gateway.engine.revoked import cut
 from gateway.feed import Feed
 from gateway.wire.frames import Stock
-from outbox.chain import Checkpoint, Head, Page
+from outbox.chain import Checkpoint, Excerpt, Head, Page
 from outbox.errors import CursorBelowFloor
+from outbox.forks import fold
 from outbox.ids import Epoch, NodeId, Seq, epoch_ordinal
 from outbox.limits import PAGE_BYTES_MAX, PAGE_ENTRIES_MAX
+from stateroom.view import View
 
 
 class Committed(Protocol):
@@ -43,11 +49,14 @@ class Committed(Protocol):
 class Shelf:
     """Pages and heads of every stream that this node can bring."""
 
-    def __init__(self, own: NodeId, feed: Feed, copies: Copies, reader: Committed) -> None:
+    def __init__(
+        self, own: NodeId, feed: Feed, copies: Copies, reader: Committed, view: Callable[[], View]
+    ) -> None:
         self._own = own
         self._feed = feed
         self._copies = copies
         self._reader = reader
+        self._view = view
 
     def stocks(self, *, copies: bool) -> list[Stock]:
         """The own outbox, and with ``copies`` everything else."""
@@ -58,8 +67,8 @@ class Shelf:
         """How far we know the outbox of whoever is at the other end, by its own signature; nothing to
         read."""
         known = self._reader.signed_cursor(writer)
-        if known is None:
-            return []
+        if known is None or self._view().ended(writer, known.epoch) is not None:
+            return []  # or it was read under another key than the writer has now
         return [Stock(writer, known.epoch, 1, known.seq, known.hash, False, known.signature)]
 
     def stock(self, stream: NodeId) -> Stock | None:
@@ -71,7 +80,11 @@ class Shelf:
         copy = self._copies.get(stream)
         if copy is None:
             return None
-        return Stock(stream, copy.epoch, copy.first, copy.last, copy.hash, signature=copy.signature)
+        word = self._view().ended(stream, copy.epoch)
+        if word is not None and self._view().node(stream) is not None:
+            return None  # its writer has another key by now, and begins anew
+        whole = Stock(stream, copy.epoch, copy.first, copy.last, copy.hash, signature=copy.signature)
+        return whole if word is None else _left(whole, word.last)
 
     def page(self, stream: NodeId, epoch: Epoch | None, after: Seq) -> Page | None:
         """What follows a position, or with no epoch the beginning of the current one; None at the end.
@@ -106,6 +119,10 @@ class Shelf:
             self._reader.read(Head(epoch or self._feed.head.epoch, after, b""), 1, 1)
 
     def _copied(self, stream: NodeId, epoch: Epoch | None, after: Seq) -> Page | None:
+        page = self._whole(stream, epoch, after)
+        return page and left_of(self._view(), stream, page)
+
+    def _whole(self, stream: NodeId, epoch: Epoch | None, after: Seq) -> Page | None:
         copy = self._copies.get(stream)
         if copy is None:
             return None
@@ -117,6 +134,28 @@ class Shelf:
                 return recent
         at = Head(epoch or copy.epoch, after, b"")
         return self._reader.read_copy(stream, at, PAGE_ENTRIES_MAX, PAGE_BYTES_MAX)
+
+
+def left_of(view: View, stream: NodeId, page: Page) -> Page | None:
+    """What of a page may be served on: nothing behind the end of a node that was put out."""
+    part = cut(view, stream, Excerpt(page.epoch, page.entries, page.checkpoint, page.before))
+    if part is None or part.checkpoint is page.checkpoint:
+        return None if part is None else page
+    kept = page.entries[: len(part.entries)]
+    if fold(page.before, (entry.leaf for entry in kept)) != part.checkpoint.hash:
+        return None  # another history than the one that was accepted
+    return Page(page.epoch, kept, part.checkpoint, page.before)
+
+
+def _left(stock: Stock, last: Checkpoint | None) -> Stock | None:
+    """What of a copy may be offered; None when nothing of it is left."""
+    if last is None or epoch_ordinal(stock.epoch) > epoch_ordinal(last.epoch):
+        return None
+    if stock.epoch != last.epoch or stock.last <= last.seq:
+        return stock
+    if stock.first > last.seq + 1:
+        return None
+    return replace(stock, last=last.seq, hash=last.hash, signature=last.signature)
 
 
 def _order(head: Head) -> tuple[int, int]:

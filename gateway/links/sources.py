@@ -60,6 +60,8 @@ class Sources:
         self._notices: list[Notice] = []
         self._floors = Floors()
         self._given_up: list[Checkpoint] = []
+        self._ends: dict[NodeId, Head | None] = {}
+        """Where outboxes end for good, of nodes that were put out."""
         self._dirty: set[NodeId] = set()
 
     # --- what happens
@@ -69,6 +71,11 @@ class Sources:
         self._dialable = dialable
         self._dirty |= nodes ^ self._members
         self._members = nodes
+
+    def ended(self, ends: dict[NodeId, Head | None]) -> None:
+        """Nothing of these outboxes is read beyond there; None: nothing at all."""
+        self._dirty |= {node for node, end in ends.items() if self._ends.get(node, ...) != end}
+        self._ends = ends
 
     def opened(self, link: int, peer: NodeId) -> None:
         """A link is up; its peer's own outbox can be read over it."""
@@ -248,6 +255,8 @@ class Sources:
         """Links that can bring more of a stream than was read."""
         cursor = self._cursors.get(stream)
         read = 0 if cursor is None else cursor.seq
+        if self._is_over(stream):
+            return []
         return [
             number
             for number, link in self._links.items()
@@ -272,13 +281,23 @@ class Sources:
 
     def _usable(self, number: int, stream: NodeId, now_ms: int) -> bool:
         link = self._links[number]
-        if self._shunned.get((number, stream), 0) > now_ms:
+        if self._shunned.get((number, stream), 0) > now_ms or self._is_over(stream):
             return False
         if link.peer == stream:
             return not self._floors.below(stream, self._cursors.get(stream))
         stock = link.offers.get(stream)
         trusted = self._liars.get(link.peer, 0) <= now_ms and self._verifiable(stream, link)
         return trusted and stock is not None and self._fits(stock, link)
+
+    def _is_over(self, stream: NodeId) -> bool:
+        """Whether a node was put out and all of it was read that anybody reads."""
+        if stream not in self._ends:
+            return False
+        end, cursor = self._ends[stream], self._cursors.get(stream)
+        if end is None:
+            return True
+        at = (0, 0) if cursor is None else (epoch_ordinal(cursor.epoch), cursor.seq)
+        return at >= (epoch_ordinal(end.epoch), end.seq)
 
     def _verifiable(self, stream: NodeId, link: _Link) -> bool:
         return stream in self._members or stream == link.peer

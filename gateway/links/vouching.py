@@ -20,6 +20,7 @@ def known_of_us(local: Local, frame: Have) -> Checkpoint | None:
             and stock.signature is not None
             and verify is not None
             and stock.head != head
+            and local.view().ended(who.node, stock.epoch) is None
         ):
             known = Checkpoint(who.mesh, who.node, stock.epoch, Seq(stock.last), stock.hash, stock.signature)
             check_signature(known, who.mesh, who.node, verify)

@@ -58,9 +58,9 @@ class FrameRule(NamedTuple):
 FRAMES = (
     FrameRule(
         "hello",
-        "v, versions[], node, mesh, time_ms",
+        "v, versions[], node, mesh, time_ms, revocations[]",
         "both, first",
-        "who I am, what I understand, what my clock says",
+        "who I am, what I understand, what my clock says, whose keys were revoked",
     ),
     FrameRule(
         "have",

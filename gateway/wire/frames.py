@@ -9,7 +9,15 @@ from typing import Annotated
 
 import msgspec
 
-from gateway.wire.limits import CREDIT_BYTES_MAX, HAVE_STREAMS_MAX, SAFE_INTEGER_MAX, TEXT_MAX, VERSIONS_MAX
+from gateway.wire.limits import (
+    CREDIT_BYTES_MAX,
+    HAVE_STREAMS_MAX,
+    REVOCATION_CHARS_MAX,
+    REVOCATIONS_MAX,
+    SAFE_INTEGER_MAX,
+    TEXT_MAX,
+    VERSIONS_MAX,
+)
 from outbox.blobref import BlobId
 from outbox.chain import Checkpoint, Excerpt, Head
 from outbox.ids import Epoch, MeshId, NodeId, Seq
@@ -26,6 +34,9 @@ Signature = Annotated[bytes, msgspec.Meta(min_length=64, max_length=64)]
 """Ed25519; base64 in JSON."""
 
 Text = Annotated[str, msgspec.Meta(max_length=TEXT_MAX)]
+
+Word = Annotated[str, msgspec.Meta(max_length=REVOCATION_CHARS_MAX)]
+"""A record of the state room."""
 
 VERSION = 2
 """What this gateway speaks."""
@@ -45,7 +56,7 @@ class Filter(StrEnum):
     """No more of this stream: it is read elsewhere."""
 
 
-class Hello(msgspec.Struct, frozen=True, tag_field="t", tag="hello"):
+class Hello(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="t", tag="hello"):
     """First frame of each side. Fields of a newer version are ignored here: versions are not agreed yet."""
 
     v: Version
@@ -54,6 +65,8 @@ class Hello(msgspec.Struct, frozen=True, tag_field="t", tag="hello"):
     node: NodeId
     mesh: MeshId
     time_ms: Natural
+    revocations: Annotated[tuple[Word, ...], msgspec.Meta(max_length=REVOCATIONS_MAX)] = ()
+    """Signed words about keys that belong to the mesh no more; who does not know the field ignores it."""
 
 
 class Stock(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

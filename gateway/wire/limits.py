@@ -31,3 +31,9 @@ BLOB_PIECE_BYTES_MAX = 64 * 1024
 
 CREDIT_BYTES_MAX = 64 * 1024 * 1024
 """One grant of credit: far above what any receiver lets wait."""
+
+REVOCATIONS_MAX = 1000
+REVOCATION_CHARS_MAX = 16 * 1024
+HELLO_CHARS_MAX = 48 * 1024
+"""Words about revoked keys in one ``hello``: most are half a KiB, and the header must hold all of them. What
+does not fit comes with the state room."""

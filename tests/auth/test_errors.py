@@ -11,6 +11,7 @@ TABLE = {
     "invalid_token": 401,
     "expired_token": 401,
     "node_mismatch": 403,
+    "node_revoked": 403,
     "room_forbidden": 403,
     "token_already_used": 409,
     "replay_detected": 409,

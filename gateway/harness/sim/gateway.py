@@ -8,9 +8,10 @@ from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from auth.errors import NodeMismatch
+from auth.errors import AuthError
 from gateway.beats import BeatCounter
 from gateway.blobs.keeper import BlobKeeper
+from gateway.bouncer import Bouncer
 from gateway.courier.limits import CourierLimits
 from gateway.door import PIPE_ROOM, check_member
 from gateway.endpoints.turn_sockets import TurnSockets
@@ -212,7 +213,7 @@ class SimGateway:
             home.blobs, runtime, home.disk, home.blobs_bytes_max, refused_bytes=int(was_full)
         )
         self._local = local = Local(
-            identity, runtime, home.disk, clock, self._key_of, home.policy.mirror, self.blobs
+            identity, runtime, home.disk, clock, self._key_of, home.policy.mirror, self.blobs, rooms
         )
         self.registry = registry = Registry(local)
         fetcher = Fetcher(self.blobs, runtime, registry, clock, home.blobs_bytes_max)
@@ -234,6 +235,7 @@ class SimGateway:
         rooms.watch(runtime.see)
         rooms.watch(registry.see)
         rooms.watch(peering.see)
+        rooms.watch(Bouncer(identity.node, registry, rooms, self.turns).see)
         if self._listens:
             self._network.join(self)
         async with asyncio.TaskGroup() as tasks:
@@ -279,7 +281,7 @@ class SimGateway:
         admitted = Admitted(req=0, node=node, room=channel, public_key=key, session_id="", new_member=False)
         try:
             check_member(self.rooms.view(), admitted)
-        except NodeMismatch:
+        except AuthError:
             await end.close(_FORBIDDEN, "not admitted")
             return
         self.registry.opened(node, channel)
@@ -301,7 +303,9 @@ class SimGateway:
         await self.registry.run_link(Link(self._local, peer, verify, socket, dialled=False))
 
     def _key_of(self, node: NodeId) -> Verify | None:
-        return self.home.keys.key(node).verify if self.runtime.view.node(node) is not None else None
+        view = self.runtime.view
+        known = view.node(node) or view.revoked(node)
+        return self.home.keys.key(node).verify if known is not None else None
 
     async def _host(self, view: View, now: Now) -> EngineHost:
         if self.home.trips is None:

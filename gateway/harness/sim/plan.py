@@ -84,13 +84,16 @@ class Fault(StrEnum):
     """Some nodes speak the frames of the version before and may not read all. They are refused until
     operators bring them up to date, when the faults end."""
 
+    REVOKE = "revoke"
+    """The root puts the liar out, and everybody who hears of it cuts it off."""
+
 
 _FORGETTING = frozenset({Fault.RESTORE, Fault.CLONE, Fault.FALLBACK})
 """Drawn apart, so that the other classes of a seed are what they were before these three; and more seldom:
 where a node is put back or runs twice no files are sent."""
 _FORGETTING_ODDS = 0.2
 
-ON_REQUEST = frozenset({Fault.REPORTS, Fault.SMALL_STORE, Fault.OLD_BACKUP, Fault.REFUSED})
+ON_REQUEST = frozenset({Fault.REPORTS, Fault.SMALL_STORE, Fault.OLD_BACKUP, Fault.REFUSED, Fault.REVOKE})
 """Never drawn: what they write would change the worlds of all seeds, and what is known of them."""
 
 

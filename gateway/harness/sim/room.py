@@ -18,7 +18,7 @@ from gateway.door import CURSORS_ROOM, STATE_ROOM
 from gateway.harness.sim.clocks import SimClock
 from gateway.harness.sim.signing import Keys
 from gateway.limits import CURSORS_EVERY_S
-from gateway.rooms import Rooms
+from gateway.rooms import STATE_MAPS, Rooms
 from outbox.ids import NodeId
 from outbox.records import Identity
 from stateroom.bodies import RoomMap
@@ -38,7 +38,6 @@ _BEAT_S = 12.0
 """As rarely as a node can say that it is alive and be believed after one lost heartbeat."""
 _decode = msgspec.json.Decoder(_Said).decode
 
-STATE_MAPS = frozenset({RoomMap.NODES, RoomMap.ADMISSIONS, RoomMap.AGENTS, RoomMap.FORKS})
 CURSORS_MAPS = frozenset({RoomMap.CURSORS})
 
 
@@ -64,6 +63,7 @@ class SimRoom:
         self._beats: dict[str, str] = {}
         """The last heartbeat of each node."""
         self._peers: dict[int, tuple[Stored, asyncio.Event]] = {}
+        self._served: dict[int, tuple[str, tuple[asyncio.Task[None], ...]]] = {}
         self._last_peer = 0
 
     def load(self) -> None:
@@ -76,6 +76,12 @@ class SimRoom:
         """Say something."""
         self._take(room_map, key, text, None)
 
+    def end(self, peer: str, closed: Closed) -> None:
+        """Close whatever is open with a peer."""
+        for name, tasks in self._served.values():
+            for task in tasks if name == peer else ():
+                task.cancel(closed.reason)
+
     def beat(self, record: str) -> None:
         """This node is alive."""
         self._heard(parse_record(record).key, record, None)
@@ -86,7 +92,7 @@ class SimRoom:
         self._beats[key] = text
         self._tell(RoomMap.PRESENCE, key, text, source)
 
-    async def serve(self, send: Send, recv: Recv, *, peer: str) -> Closed:  # noqa: ARG002 - as Room
+    async def serve(self, send: Send, recv: Recv, *, peer: str) -> Closed:
         """Talk to one peer until it goes."""
         self._last_peer += 1
         number = self._last_peer
@@ -96,12 +102,12 @@ class SimRoom:
         self._peers[number] = (wanted, stirred)
         try:
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(_talk(wanted, stirred, send))
-                tasks.create_task(self._listen(number, recv))
+                talking = tasks.create_task(_talk(wanted, stirred, send))
+                self._served[number] = peer, (talking, tasks.create_task(self._listen(number, recv)))
         except* (ConnectionError, _PeerLeft):
             pass
         finally:
-            del self._peers[number]
+            del self._peers[number], self._served[number]
         return LOST
 
     async def _listen(self, number: int, recv: Recv) -> None:

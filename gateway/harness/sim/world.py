@@ -13,6 +13,7 @@ from gateway.harness.sim.agent import Outgoing
 from gateway.harness.sim.carried import judge_carried
 from gateway.harness.sim.chronicle import Chronicle
 from gateway.harness.sim.dice import Dice
+from gateway.harness.sim.expulsion import Expulsion
 from gateway.harness.sim.findings import Finding, Promise
 from gateway.harness.sim.forgetting import given_up
 from gateway.harness.sim.habits import QUIET
@@ -80,6 +81,8 @@ class World:
             if fault in plan.faults
         ]
 
+        self.expulsion = Expulsion(self.mesh, self.loop) if Fault.REVOKE in plan.faults else None
+
     def run(self) -> Verdict:
         """Live through it."""
         with watching(self.mesh.trap), _listening(self.mesh):
@@ -119,6 +122,8 @@ class World:
         yield from judge(self.mesh, self.liars)
         yield from judge_carried(self.mesh)
         yield from judge_notices(self.mesh)
+        if self.expulsion is not None:
+            yield from self.expulsion.judge()
 
     # --- chapters
 
@@ -133,6 +138,8 @@ class World:
         self.troubles.start()
         for liar in self.liars:
             liar.loop.call_soon(liar.start)
+        if self.expulsion is not None:
+            self.expulsion.begin()
         self._look()
 
     def _talk(self) -> None:

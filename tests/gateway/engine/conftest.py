@@ -34,7 +34,7 @@ from gateway.engine.inputs import (
 from gateway.engine.knocks import Exchange
 from gateway.engine.own_stream import OwnStream, Reason
 from gateway.engine.policy import Policy
-from outbox.chain import Entry, Head, Page, extend, genesis, sign_checkpoint
+from outbox.chain import Checkpoint, Entry, Head, Page, extend, genesis, sign_checkpoint
 from outbox.delivery import standing
 from outbox.envelope import (
     Ack,
@@ -56,7 +56,7 @@ from outbox.records import Delivery, Identity, Received
 from outbox.retry import RetryPolicy
 from outbox.store import Store
 from outbox.verification import verify_outbox
-from stateroom.view import CursorsView, ForkView, NodeView, OwnerView, View
+from stateroom.view import CursorsView, ForkView, NodeView, OwnerView, RevocationView, View
 
 MESH = MeshId("mesh-" + "x" * 38)
 EPOCH = Epoch("000001-0123456789ab")
@@ -143,6 +143,8 @@ class World:
         """Up to where each node says that it has forgotten its outbox."""
         self.members: dict[NodeId, NodeView] = {}
         self.forks: dict[NodeId, tuple[ForkView, ...]] = {}
+        self.out: dict[NodeId, tuple[RevocationView, ...]] = {}
+        """Revoked keys."""
         self.nodes: dict[str, Node] = {}
         for name in names:
             self.join(name, MemoryStore(Identity(MESH, NodeId(name), EPOCH)))
@@ -238,6 +240,7 @@ class World:
             agents=dict(self.owners),
             cursors=dict(self.cursors),
             forks=dict(self.forks),
+            revocations=dict(self.out),
         )
 
     def member(self, name: str) -> NodeView:
@@ -255,6 +258,20 @@ class World:
         store = self.store(name)
         read = {source: (head.epoch, head.seq) for source, head in store.cursors().items()}
         self.cursors[name] = CursorsView(cursors=read, head=(store.head().epoch, store.head().seq))
+
+    def revoke(self, name: str, last: Checkpoint | None, *, reason: str = "") -> None:
+        """A seed puts a node out, up to a place in its outbox; nobody has seen it yet."""
+        word = RevocationView(
+            node=NodeId(name),
+            public_key=b"",
+            ban=False,
+            by="seed",
+            reason=reason,
+            last=last,
+            next_epoch=1000,
+        )
+        self.left.add(name)
+        self.out[NodeId(name)] = (word,)
 
     def see(self, *names: str) -> list[Effect]:
         view = self.view()

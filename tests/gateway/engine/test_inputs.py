@@ -37,7 +37,7 @@ from gateway.engine.inputs import (
     Unsubscribe,
     ViewChanged,
 )
-from gateway.engine.knocks import Exchange, Invite, Renew, RevokeInvite, Upgrade
+from gateway.engine.knocks import Exchange, Invite, KeepRevocation, Renew, RevokeInvite, Upgrade
 from gateway.engine.stalls import StreamFlows, StreamStalled
 from outbox.chain import Checkpoint, Entry, Excerpt, Stub
 from outbox.envelope import IncidentNotice, MaintenanceNotice
@@ -99,6 +99,7 @@ SAMPLES = [
     Upgrade(12, "t", "p", "/v1", "room", "::1"),
     Invite(req=13, ttl_ms=5),
     RevokeInvite(14, "inv"),
+    KeepRevocation(req=15, name="k/vps", node="mbp", jkt="k", ban=True, record="r"),
 ]
 
 

@@ -22,7 +22,7 @@ _ENDS_WITH_ITS_REASON = {
     "fork",
     "maintenance",
 }
-_OVER_WHEN_TOLD = {"rollback"}
+_OVER_WHEN_TOLD = {"node_revoked", "rollback"}
 _NO_INCIDENT = {"retention_floor"}
 
 

@@ -1,7 +1,7 @@
 """Gateways in one process, and links between them over sockets that are two queues."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from hashlib import sha512
 from typing import Any
@@ -33,7 +33,7 @@ from outbox.chain import Verify
 from outbox.ids import AgentId, Epoch, MeshId, NodeId
 from outbox.memory import MemoryStore
 from outbox.records import Identity
-from stateroom.view import NodeView, OwnerView, View
+from stateroom.view import NodeView, OwnerView, RevocationView, View
 
 MESH = MeshId("m" * 43)
 EPOCH = Epoch("000001-0123456789ab")
@@ -116,6 +116,7 @@ class Gateway:
         self.clock = Clock()
         self.policy = Policy(mirror=MirrorPolicy(nodes="all" if name.startswith("seed") else "none"))
         self.disk = SimBlobs(lambda: False)
+        self.words = Words()
         self.runtime: Runtime
         self.registry: Registry
         self.blobs: BlobKeeper
@@ -131,7 +132,14 @@ class Gateway:
         mirror = self.policy.mirror
         self.blobs = BlobKeeper(self.disk, self.runtime, self.store, 1 << 30)
         self.local = Local(
-            self.store.identity(), self.runtime, self.store, self.clock, self._key_of, mirror, self.blobs
+            self.store.identity(),
+            self.runtime,
+            self.store,
+            self.clock,
+            self._key_of,
+            mirror,
+            self.blobs,
+            self.words,
         )
         self.registry = Registry(self.local)
         self.fetcher = Fetcher(self.blobs, self.runtime, self.registry, self.clock, 1 << 30)
@@ -196,6 +204,20 @@ class Gateway:
         )
 
 
+class Words:
+    """What the state room of one node would say of revoked keys, and what it has heard."""
+
+    def __init__(self) -> None:
+        self.said: tuple[str, ...] = ()
+        self.heard: list[str] = []
+
+    def tell(self) -> tuple[str, ...]:
+        return self.said
+
+    def hear(self, texts: Iterable[str], /) -> None:
+        self.heard += texts
+
+
 class Mesh:
     """Some gateways that know each other."""
 
@@ -204,6 +226,8 @@ class Mesh:
         self.owners: dict[str, NodeId] = {}
         self.readers: set[str] = set()
         """Members that may read what is for others."""
+        self.out: dict[NodeId, RevocationView] = {}
+        """Nodes whose key was revoked."""
         self.version = 0
         self.gateways = {name: Gateway(name, self) for name in names}
 
@@ -220,7 +244,9 @@ class Mesh:
                     reads_all=node in self.readers,
                 )
                 for node in self.names
+                if node not in self.out
             },
+            revocations={node: (word,) for node, word in self.out.items()},
             agents={
                 AgentId(agent): OwnerView(agent=AgentId(agent), node=node, owner_epoch=1, status="active")
                 for agent, node in self.owners.items()

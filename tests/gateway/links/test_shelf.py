@@ -11,6 +11,7 @@ from outbox.errors import CursorBelowFloor
 from outbox.ids import Epoch, EventId, MeshId, NodeId, Seq
 from outbox.memory import MemoryStore
 from outbox.records import Identity
+from stateroom.view import View
 from tests.appending import append
 
 MESH, A = MeshId("m" * 43), NodeId("a")
@@ -48,8 +49,11 @@ def store() -> MemoryStore:
     return made
 
 
+NOBODY = View(version=1, mesh=MeshId("m"), nodes={}, agents={}, cursors={})
+
+
 def places(store: MemoryStore, epoch: Epoch | None, after: int) -> list[tuple[str, int]]:
-    page = Shelf(A, Feed(store.head()), Copies([]), store).page(A, epoch, Seq(after))
+    page = Shelf(A, Feed(store.head()), Copies([]), store, lambda: NOBODY).page(A, epoch, Seq(after))
     return [] if page is None else [(page.epoch, entry.seq) for entry in page.entries]
 
 

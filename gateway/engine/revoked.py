@@ -1,0 +1,94 @@
+"""Nodes whose key was revoked: what is still taken of them, and who answers for their agents.
+
+Up to the place that the revocation names everything of their outbox counts, whenever it comes; what stands
+behind it is read by nobody, unless it was read before.
+"""
+
+from gateway.engine.inputs import (
+    AddAgent,
+    Extend,
+    Grant,
+    LinkUp,
+    Nack,
+    Reply,
+    Request,
+    Send,
+    SetAgent,
+    Settle,
+    Subscribe,
+    TellIncident,
+)
+from gateway.engine.tick import Tick
+from outbox.chain import Excerpt, Head
+from outbox.errors import NodeRevoked
+from outbox.ids import AgentId, NodeId, epoch_ordinal
+from stateroom.view import View
+
+REVOKED = NodeRevoked.code
+NO_OWNER = "no_owner"
+_OF_AGENTS = Send | Reply | TellIncident | Settle | Nack | Extend | Subscribe | Grant | AddAgent | SetAgent
+
+
+def check_here(view: View, node: NodeId, item: Request) -> None:
+    """Raises NodeRevoked when an agent asks and this node may speak for nobody any more."""
+    if view.revocations and isinstance(item, _OF_AGENTS):
+        check_speaks(view, node)
+
+
+def check_speaks(view: View, node: NodeId) -> None:
+    """Raises NodeRevoked when a node may speak for nobody any more."""
+    word = view.revoked(node)
+    if word is not None:
+        why = f": {word.reason}" if word.reason else ""
+        raise NodeRevoked(
+            f"the key of {node} was revoked by {word.by}{why}",
+            hint="nobody in the mesh hears this node any more; ask the operator of a seed",
+        )
+
+
+def cut(view: View, node: NodeId, page: Excerpt) -> Excerpt | None:
+    """What may be taken of a page: all of it, the part that a revocation leaves, or nothing."""
+    word = view.ended(node, page.epoch)
+    if word is None:
+        return page
+    last, ordinal = word.last, epoch_ordinal(page.epoch)
+    if last is None or ordinal > epoch_ordinal(last.epoch):
+        return None
+    if ordinal < epoch_ordinal(last.epoch):
+        return page
+    if page.epoch != last.epoch or (page.checkpoint.seq == last.seq and page.checkpoint.hash != last.hash):
+        return None
+    if page.checkpoint.seq <= last.seq:
+        return page
+    kept = tuple(entry for entry in page.entries if entry.seq <= last.seq)
+    return Excerpt(page.epoch, kept, last, page.before) if kept else None
+
+
+def is_read(view: View, node: NodeId, cursor: Head | None) -> bool:
+    """Whether there is nothing more to come of a revoked node."""
+    word = view.revoked(node)
+    if word is None or word.last is None:
+        return True
+    last = word.last
+    at = (0, 0) if cursor is None else (epoch_ordinal(cursor.epoch), cursor.seq)
+    return at >= (epoch_ordinal(last.epoch), last.seq)
+
+
+def readable(view: View, link: LinkUp) -> LinkUp:
+    """What a link has to offer, without what nobody reads to its end: nothing waits for that."""
+    if not view.revocations:
+        return link
+    heads = tuple(head for head in link.heads if view.ended(head.node, head.epoch) is None)
+    return LinkUp(link.peer, heads)
+
+
+def read_on(tick: Tick, node: NodeId) -> None:
+    """A page of a node was handled: it may have been the last one."""
+    if tick.peers.endings.awaits(node) and is_read(tick.view, node, tick.store.cursor(node)):
+        tick.peers.endings.end(node)
+
+
+def nobody(view: View, agent: AgentId) -> str:
+    """Why an agent has no node that answers for it."""
+    owner = view.owner(agent)
+    return REVOKED if owner is not None and view.revoked(owner.node) is not None else NO_OWNER

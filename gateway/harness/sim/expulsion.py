@@ -1,0 +1,129 @@
+"""The liar of a world is put out by the root: some time later nobody takes or says anything more.
+
+Who has not heard of it yet, behind a partition, may go on until it has.
+"""
+
+from collections.abc import Iterator
+
+from gateway.door import PIPE_ROOM
+from gateway.harness.sim.dice import Dice
+from gateway.harness.sim.findings import Finding, Promise
+from gateway.harness.sim.gateway import SimGateway
+from gateway.harness.sim.liar import LIAR
+from gateway.harness.sim.loop import SimLoop
+from gateway.harness.sim.mesh import SimMesh
+from gateway.harness.sim.plan import Fault
+from gateway.harness.sim.signing import Keys
+from gateway.harness.sim.wire import WireEnd
+from outbox import base64url
+from outbox.chain import Checkpoint
+from outbox.ids import NodeId, epoch_ordinal
+from stateroom.bodies import ROOT, LastPlace, RevocationBody, RoomMap, revocation_key
+from stateroom.limits import NEXT_EPOCH_STEP
+from stateroom.records import sign_record, thumbprint
+
+_AGAIN_S = 5.0
+_LOOK_EVERY_S = 1.0
+_CUT_OFF_US = 3_000_000
+"""Of nodes that never stand still: what was under way, and a moment to be told why."""
+_SETTLED_US = 15_000_000
+"""Until the engine has seen what the room knows, behind a slow disk."""
+_STANDING_STILL = frozenset({Fault.STOP, Fault.SLOW_DISK, Fault.DISK_FULL, Fault.ASIDE})
+_WHO = NodeId(LIAR)
+_Place = tuple[int, int]
+
+
+class Expulsion:
+    """Of one world."""
+
+    def __init__(self, mesh: SimMesh, loop: SimLoop) -> None:
+        self._mesh = mesh
+        self._loop = loop
+        self._knew_us: dict[tuple[NodeId, int], int] = {}
+        """Since when each node has known it; once more after it was put back."""
+        self._read: dict[tuple[NodeId, int], _Place] = {}
+        """How far each had read by then."""
+        self._tap, mesh.network.tap = mesh.network.tap, self._taps
+
+    def begin(self) -> None:
+        """Let it happen in the first half of the world, once somebody has read what the liar says."""
+        dice = Dice(self._mesh.plan.seed, "expulsion")
+        self._loop.call_later(dice.between(20, self._mesh.plan.minutes * 30), self._try, dice)
+        self._loop.call_later(_LOOK_EVERY_S, self._look)
+
+    def _try(self, dice: Dice) -> None:
+        running = [gateway for gateway in self._mesh.living() if gateway.digest()]
+        read = [gateway for gateway in running if gateway.home.disk.signed_cursor(_WHO) is not None]
+        if not read:
+            self._loop.call_later(_AGAIN_S, self._try, dice)
+            return
+        gateway = dice.among(read)
+        last = gateway.home.disk.signed_cursor(_WHO)
+        assert last is not None
+        self._mesh.chronicle.note(gateway.name, "revokes", f"{LIAR} up to {last.seq}")
+        gateway.loop.call_soon(gateway.rooms.hear, (_word(self._mesh.keys, last),))
+
+    def _knows(self, gateway: SimGateway) -> int | None:
+        """Since when."""
+        if not gateway.digest() or not gateway.rooms.revocations():
+            return None
+        return self._knew_us.setdefault(self._name(gateway), self._mesh.timeline.now_us)
+
+    def _name(self, gateway: SimGateway) -> tuple[NodeId, int]:
+        return NodeId(gateway.name), gateway.home.went_back_as
+
+    def _look(self) -> None:
+        self._loop.call_later(_LOOK_EVERY_S, self._look)
+        for gateway in self._mesh.living():
+            since_us = self._knows(gateway)
+            if since_us is not None and self._mesh.timeline.now_us - since_us >= _SETTLED_US:
+                place = _place(gateway)
+                if place > self._read.setdefault(self._name(gateway), place):
+                    what = f"{gateway.name} reads on what {LIAR} says, whom it knows to be out"
+                    self._mesh.witness.find(Promise.MEMBERS_ONLY, what)
+
+    def _taps(self, end: WireEnd, message: bytes) -> None:
+        self._tap(end, message)
+        gateway = self._mesh.gateways.get(NodeId(end.owner.name))
+        if gateway is None or end.other.owner.name != LIAR or end.wire.channel != PIPE_ROOM:
+            return
+        since_us = self._knows(gateway)
+        still = not _STANDING_STILL.isdisjoint(self._mesh.plan.faults)
+        if since_us is not None and not still and self._mesh.timeline.now_us - since_us > _CUT_OFF_US:
+            what = f"{gateway.name} still speaks with {LIAR}, whom it knows to be out"
+            self._mesh.witness.find(Promise.MEMBERS_ONLY, what)
+
+    def judge(self) -> Iterator[Finding]:
+        """At the end everybody knows, if anybody does."""
+        told = [bool(gateway.rooms.revocations()) for gateway in self._mesh.living()]
+        if any(told) and not all(told):
+            yield Finding(Promise.MEMBERS_ONLY, f"not everybody knows that {LIAR} is out")
+        if self._knew_us and not any(told):
+            yield Finding(Promise.MEMBERS_ONLY, f"everybody has forgotten that {LIAR} is out")
+
+
+def _place(gateway: SimGateway) -> _Place:
+    read = gateway.home.disk.cursor(_WHO)
+    return (0, 0) if read is None else (epoch_ordinal(read.epoch), read.seq)
+
+
+def _word(keys: Keys, last: Checkpoint) -> str:
+    """The root's."""
+    root, raw = keys.key(ROOT), keys.key(LIAR).raw
+    body = RevocationBody(
+        node=LIAR,
+        public_key=base64url.encode(raw),
+        last=LastPlace(epoch=last.epoch, seq=last.seq, hash=last.hash, signature=last.signature),
+        next_epoch=NEXT_EPOCH_STEP,
+    )
+    return sign_record(
+        root.sign,
+        mesh=keys.mesh,
+        room_map=RoomMap.REVOCATIONS,
+        key=revocation_key(thumbprint(raw), ROOT),
+        signer=ROOT,
+        epoch=1,
+        counter=1,
+        body=body,
+        root_key=root.raw,
+    )
