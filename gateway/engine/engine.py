@@ -16,6 +16,7 @@ from gateway.engine import (
     farewell,
     forks,
     leaving,
+    newcomers,
     operations,
     recall,
     receiver,
@@ -314,9 +315,7 @@ class Engine:
         match item:
             case AddAgent():
                 row = self._residents.add(tick, item)
-                self._turns.open_inbox(row.name)
-                if not row.stands_in_for:
-                    self._turns.join(tick, row.name)
+                newcomers.begin(tick, self._turns, row)
             case SetAgent():
                 row = self._residents.change(tick, item)
             case _:

@@ -35,6 +35,8 @@ class Task(StrEnum):
 
     ASKING = "asking"
     """A node is asked what became of all that it has accepted."""
+    JOINING = "joining"
+    """An agent came: it is given the broadcasts that were there before it."""
     LAPSE = "lapse"
     """Of a node and the epoch in which it goes on: what it has forgotten is taken back."""
     LEAVING = "leaving"
@@ -88,6 +90,12 @@ class Errands(Generic[_Tick]):
         """All of it is to be done, also what was done if it had begun."""
         tick.store.put_errand(work.row)
         self._works[work.row.kind, work.row.subject] = work
+
+    def drop(self, tick: _Tick, kind: Task, subject: str) -> None:
+        """The rest is not wanted any more; one that is not there is fine."""
+        work = self._works.pop((kind, subject), None)
+        if work is not None:
+            tick.store.drop_errand(work.row)
 
     def go_on(self, tick: _Tick) -> bool:
         """Do as much of the first one as is left of the tick's share. Whether there was something to do."""

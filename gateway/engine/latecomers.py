@@ -1,6 +1,6 @@
 """Broadcasts that were there before an agent was: it gets those that have not expired, each once."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from gateway.engine.deliveries import DUPLICATE
 from gateway.engine.doubts import POSSIBLE_DUPLICATE
@@ -8,7 +8,7 @@ from gateway.engine.ledgerfloors import has_forgotten, is_gone
 from gateway.engine.tick import Tick
 from outbox.delivery import INBOX_FULL
 from outbox.envelope import Event, decode_event
-from outbox.ids import AgentId
+from outbox.ids import AgentId, EventId, NodeId
 from outbox.kinds import Outcome
 from outbox.records import Received, Share, TurnState
 
@@ -17,13 +17,17 @@ _ONE_AGENT_ONLY = frozenset({AGENT_REMOVED, INBOX_FULL})
 """Ends of a turn that nobody has had which say nothing of others."""
 
 
-def missed(tick: Tick, agent: AgentId) -> Iterator[tuple[Received, Event]]:
-    """A turn for each broadcast of this node that the agent has none of, but for its own.
+def missed(tick: Tick, agent: AgentId, rows: Iterable[Received]) -> Iterator[tuple[Received, Event]]:
+    """A turn for each of these broadcasts (some row of it) that the agent has none of, but for its own.
 
     What its sender has forgotten is left out: the agent may have had it before it was removed, and the turn
     that says so may be forgotten too. So is what had ended before this node forgot it, for the same reason.
     """
-    for known in tick.store.broadcasts(tick.now.wall_ms):
+    first: dict[tuple[NodeId, EventId], Received] = {}
+    for row in rows:
+        if row.expires_at_ms > tick.now.wall_ms:
+            first.setdefault((row.source, row.event_id), row)
+    for known in first.values():
         event = decode_event(known.body)
         own = (known.source, event.source_agent_id) == (tick.identity.node, agent)
         doubted = known.state is TurnState.HELD or known.outcome is Outcome.REFUSED

@@ -15,6 +15,7 @@ from outbox.records import Errand
 def begin(tick: Tick, turns: Turns, agent: AgentId) -> None:
     """Its sockets get nothing more, and its turns fail."""
     turns.close_inbox(agent, tick.now)
+    tick.errands.drop(tick, Task.JOINING, agent)
     tick.errands.begin(tick, Leaving(turns, Errand(Task.LEAVING, agent)))
 
 

@@ -21,7 +21,7 @@ from gateway.engine.fullness import Fullness
 from gateway.engine.handing import handed
 from gateway.engine.held import Held
 from gateway.engine.inputs import Now, Subscribe
-from gateway.engine.latecomers import AGENT_REMOVED, missed
+from gateway.engine.latecomers import AGENT_REMOVED
 from gateway.engine.limits import DUE_MAX, HANDS_MAX, PRIORITY_NORMAL
 from gateway.engine.tick import Tick
 from gateway.engine.turnkey import from_node, parse_turn_key, place_of, turn_key
@@ -113,13 +113,6 @@ class Turns:
     def turn_away(self, tick: Tick, row: Received, why: str | None, how: Outcome = Outcome.FAILED) -> None:
         """It was accepted, and this recipient cannot have it, or not again: whoever has it has it no more."""
         self._end(tick, row, how, why)
-
-    def join(self, tick: Tick, agent: AgentId) -> None:
-        """An agent that came late gets the broadcasts that have not expired, as far as it has room."""
-        for row, event in missed(tick, agent):
-            if self.has_room(agent, row.priority, held=False):
-                tick.store.put_received(row)
-                self.take(tick, row, event)
 
     def _admit(self, row: Received, event: Event, now: Now, expires_at_ms: int) -> None:
         key, stream = turn_key(row), inbox_stream(row.to_agent)

@@ -6,6 +6,7 @@ from gateway.engine.acceptances import TakingBack
 from gateway.engine.errands import Task, Work
 from gateway.engine.inquiries import Asking
 from gateway.engine.leaving import Leaving
+from gateway.engine.newcomers import Joining
 from gateway.engine.recall import Questioning, Releasing
 from gateway.engine.repeating import OwingAgain, SayingAgain
 from gateway.engine.telling import Answering
@@ -21,6 +22,7 @@ _ALONE: dict[Task, Callable[[Errand], Work[Tick]]] = {
     Task.SAYING: SayingAgain,
 }
 _WITH_TURNS: dict[Task, Callable[[Turns, Errand], Work[Tick]]] = {
+    Task.JOINING: Joining,
     Task.LEAVING: Leaving,
     Task.QUESTION: Questioning,
     Task.RELEASE: Releasing,

@@ -36,13 +36,15 @@ class LedgerReads(Asking):
         clause = "WHERE event_id = ? AND source = ? ORDER BY arrival"
         return self._rows.all(RECEIVED, clause, event_id_bytes(event), source)
 
-    def broadcasts(self, after_ms: int) -> list[Received]:
-        """One row of each broadcast that expires after a time, in order of acceptance."""
+    def broadcasts(self, after: tuple[int, EventId, NodeId], limit: int) -> list[Received]:
+        """Rows of broadcasts after a place, by expiry, event, source and acceptance."""
         clause = (
-            "WHERE arrival IN (SELECT min(arrival) FROM received WHERE share IN ('everyone', 'late')"
-            " AND expires_at_ms > ? GROUP BY source, event_id) ORDER BY arrival"
+            "WHERE share IN ('everyone', 'late') AND expires_at_ms >= ?"
+            " AND (expires_at_ms, event_id, source) > (?, ?, ?)"
+            " ORDER BY expires_at_ms, event_id, source, arrival LIMIT ?"
         )
-        return self._rows.all(RECEIVED, clause, after_ms)
+        at_ms, event, source = after
+        return self._rows.all(RECEIVED, clause, at_ms, at_ms, event_id_bytes(event), source, limit)
 
     def ledger(self, event: EventId) -> list[Received]:
         """The rows of everybody who sent an event under this id, in order of acceptance."""

@@ -17,8 +17,8 @@ class LedgerStore(Protocol):
         """The rows of all local agents that the event came for, in order of acceptance."""
         ...
 
-    def broadcasts(self, after_ms: int) -> list[Received]:
-        """One row of each broadcast that expires after a time, in order of acceptance."""
+    def broadcasts(self, after: tuple[int, EventId, NodeId], limit: int) -> list[Received]:
+        """Rows of broadcasts after ``(expires_at_ms, event, source)``, in that order and of acceptance."""
         ...
 
     def ledger(self, event: EventId) -> list[Received]:

@@ -12,6 +12,10 @@ _Key = tuple[NodeId, EventId, AgentId]
 _OPEN = frozenset({TurnState.HELD, TurnState.QUEUED, TurnState.LEASED})
 
 
+def _expiry(row: Received) -> tuple[int, EventId, NodeId]:
+    return row.expires_at_ms, row.event_id, row.source
+
+
 class TwinLedger(Transaction):
     """``outbox.store.ledger`` in dictionaries."""
 
@@ -31,13 +35,11 @@ class TwinLedger(Transaction):
         """The rows of all local agents that the event came for, in order of acceptance."""
         return [row for row in self.ledger(event) if row.source == source]
 
-    def broadcasts(self, after_ms: int) -> list[Received]:
-        """One row of each broadcast that expires after a time, in order of acceptance."""
-        first: dict[tuple[NodeId, EventId], Received] = {}
-        for row in self._in_order(self._received.values()):
-            if row.share in {Share.EVERYONE, Share.LATE} and row.expires_at_ms > after_ms:
-                first.setdefault((row.source, row.event_id), row)
-        return list(first.values())
+    def broadcasts(self, after: tuple[int, EventId, NodeId], limit: int) -> list[Received]:
+        """Rows of broadcasts after a place, by expiry, event, source and acceptance."""
+        shared = (row for row in self._received.values() if row.share in {Share.EVERYONE, Share.LATE})
+        rows = self._in_order(row for row in shared if _expiry(row) > after)
+        return sorted(rows, key=_expiry)[:limit]
 
     def ledger(self, event: EventId) -> list[Received]:
         """The rows of everybody who sent an event under this id, in order of acceptance."""

@@ -31,7 +31,7 @@ QUESTIONS: dict[str, Callable[[Journal], object]] = {
     "inbox": lambda journal: journal.inbox(ANN, done=False, limit=10),
     "inbox of all": lambda journal: journal.inbox(ANN, done=True, limit=10),
     "count_received": lambda journal: journal.count_received(),
-    "broadcasts": lambda journal: journal.broadcasts(1),
+    "broadcasts": lambda journal: journal.broadcasts((1, FIRST[0], MBP), 10),
     "missing_blobs": lambda journal: journal.missing_blobs(10),
     **{
         f"deliveries_in {state}": lambda journal, state=state: journal.deliveries_in(

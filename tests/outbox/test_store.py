@@ -29,7 +29,7 @@ from outbox.ids import AgentId, Epoch, EventId, NodeId, Seq, make_epoch
 from outbox.journal import Journal
 from outbox.kinds import Outcome
 from outbox.memory import MemoryStore
-from outbox.records import DeliveryState, Incident, LocalAgent, Quarantined, Remembered, TurnState
+from outbox.records import DeliveryState, Incident, LocalAgent, Quarantined, Remembered, Share, TurnState
 from outbox.store import Store
 from tests.appending import sealed
 
@@ -749,3 +749,20 @@ def test_all_of_an_epoch_is_read_on_whether_it_was_shown_or_not(store: Store, wo
     assert store.position_of(world.event(1), 1) == (before, 1)
     assert store.position_of(world.event(1), 2) == (before, 3)
     assert store.position_of(world.event(1), 3) is None
+
+
+def test_broadcasts_are_read_on_from_a_place(store: Store, world: Any) -> None:
+    store.begin()
+    for number in (3, 1, 2):
+        for agent in ("bob", "ann"):
+            row = world.received(number, to_agent=AgentId(agent), expires_at_ms=9_000 - number % 2)
+            store.put_received(msgspec.structs.replace(row, share=Share.EVERYONE))
+    store.put_received(world.received(4))
+    store.commit()
+    source = world.received(1).source
+    rows = store.broadcasts((0, world.event(0), source), ALL)
+    assert [(row.event_id, row.to_agent) for row in rows] == [
+        (world.event(number), agent) for number in (1, 3, 2) for agent in ("bob", "ann")
+    ]
+    assert store.broadcasts((8_999, world.event(1), source), 3) == rows[2:5]
+    assert store.broadcasts((9_000, world.event(2), source), 3) == []

@@ -15,6 +15,7 @@ DETAILS = {
     Task.RECALL: '{"since":"000001-0123456789ab","read":3,"asked_ms":5}',
     Task.LAPSE: "000001-0123456789ab/3",
     Task.SAYING: "3",
+    Task.JOINING: '[5,"evt_1","x"]',
     Task.QUESTION: '{"since":"000002-0123456789ab","ended":"000001-0123456789ab","seq":3,"wait":true}',
 }
 
