@@ -13,7 +13,7 @@ from gateway.engine.limits import LOOKED_PAST
 from gateway.engine.recall import cut, signal
 from gateway.engine.tick import Arrived, Tick
 from outbox.envelope import decode_payload, encode_payload
-from outbox.ids import Epoch, EventId, NodeId, Seq, event_id, event_id_ms
+from outbox.ids import Epoch, EventId, NodeId, Seq, event_id
 from outbox.kinds import Outcome
 from outbox.recall import Ended, Recall, Recalled
 from outbox.records import Delivery, Errand
@@ -25,8 +25,6 @@ class Asked(msgspec.Struct, frozen=True):
     since: Epoch
     read: Seq
     """How far it remembers to have read this epoch."""
-    asked_ms: int
-    """What was sent later is not asked for."""
     told: tuple[EventId, NodeId | None] = (OLDEST[1], OLDEST[2])
 
 
@@ -43,7 +41,7 @@ def answer(tick: Tick, arrived: Arrived) -> None:
     rows = [tick.store.delivery(event_id(ref), source) for ref in asked.open]
     _tell(tick, source, asked.since, [row for row in rows if row is not None and row.seq <= read], more=True)
     if not asked.more:
-        _begin(tick, source, Asked(asked.since, read, tick.now.wall_ms))
+        _begin(tick, source, Asked(asked.since, read))
 
 
 def _is_being_told(tick: Tick, source: NodeId, since: Epoch) -> bool:
@@ -67,10 +65,8 @@ class Answering:
         """See ``errands.Work``. In the order of keys: a new attempt moves a row in any other."""
         asked, source = self._asked, NodeId(self.row.subject)
         rows, last = tick.store.deliveries_beyond(source, asked.read, asked.told, most * LOOKED_PAST)
-        asked_for = [row for row in rows if event_id_ms(row.event_id) <= asked.asked_ms]
-        more = last is not None and len(asked_for) == len(rows)
-        _tell(tick, source, asked.since, asked_for, more=more)
-        if not more or last is None:
+        _tell(tick, source, asked.since, rows, more=last is not None)
+        if last is None:
             return 0
         self._asked = replace(asked, told=last)
         self.row = replace(self.row, detail=msgspec.json.encode(self._asked).decode())

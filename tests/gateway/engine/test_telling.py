@@ -36,3 +36,12 @@ def test_what_was_not_read_is_told_without_being_named(routed: Any, stranger: An
     (told,) = answers(routed, stranger, Recall(since=SINCE, read=None))
     assert [(ended.ref, ended.outcome) for ended in told.ended] == [(routed.event, "ok")]
     assert routed.delivery("a", routed.event).node == NodeId("x")
+
+
+def test_what_was_sent_by_a_clock_that_was_ahead_is_told_too(routed: Any, stranger: Any) -> None:
+    """Its id is dated later than the question (seed 940022)."""
+    routed.hear(stranger.ack(routed.event, outcome="ok"))
+    routed.wall_ms -= 48 * 3_600_000
+    routed.restart("a")
+    (told,) = answers(routed, stranger, Recall(since=SINCE, read=None))
+    assert [ended.ref for ended in told.ended] == [routed.event]

@@ -12,7 +12,7 @@ from gateway.engine.unfinished import resumed
 from outbox.records import Errand
 
 DETAILS = {
-    Task.RECALL: '{"since":"000001-0123456789ab","read":3,"asked_ms":5}',
+    Task.RECALL: '{"since":"000001-0123456789ab","read":3}',
     Task.LAPSE: "000001-0123456789ab/3",
     Task.SAYING: "3",
     Task.JOINING: '[5,"evt_1","x"]',
