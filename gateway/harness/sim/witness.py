@@ -112,7 +112,8 @@ class Witness:
         name = (f"{node}/{agent}", key)
         known = self.keys.setdefault(name, answer.event_id)
         disk = self._memories.disk(node)
-        if known != answer.event_id and self._memories.forgot(node) and not disk.events_about(known):
+        is_here = disk.first_position(known) is not None  # what is about it may be about a liar's of its id
+        if known != answer.event_id and self._memories.forgot(node) and not is_here:
             self.keys[name] = answer.event_id  # the key was forgotten, with what it stood for
         elif known != answer.event_id:
             self.find(Promise.SENT_IS_KEPT, f"{agent} sent {key} once and got {known} and {answer.event_id}")
