@@ -56,7 +56,8 @@ def test_it_fails_and_says_why(broken: Home, words: tuple[str, ...], tmp_path: P
 
 def test_a_lock_that_is_no_file_is_a_finding_and_stops_no_other(tmp_path: Path) -> None:
     home = Home(tmp_path / "home", tmp_path / "run")
-    home.create()
+    found(home, NodeId("vps"), Clock(), {})
+    home.lock.unlink()
     home.lock.mkdir()
     findings = {finding.check: finding for finding in examine(home)}
     assert findings["lock"].level is Level.FAIL
