@@ -6,7 +6,6 @@ races go against a process of its own (``test_races``). What each step must refu
 """
 
 import asyncio
-import contextlib
 import json
 from base64 import urlsafe_b64encode
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -19,12 +18,9 @@ import pytest
 from auth.invites import InviteToken, read_invite_token
 from auth.keys import SigningKey
 from auth.messages import CHALLENGE_PATH, EXCHANGE_PATH, RENEW_PATH
-from gateway import config
-from gateway.app import Gateway
 from gateway.clock import Clock
 from gateway.fleet.ports import free_ports
 from gateway.links.peering import PATHS
-from gateway.telemetry import start_logging
 from outbox import base64url
 from outbox.ids import NodeId
 from tests.auth.test_curve import LOW_ORDER
@@ -40,6 +36,7 @@ from tests.mesh.knocking import (
     upgrade,
 )
 from tests.mesh.processes import Node
+from tests.mesh.serving import serving
 
 HOUR_MS = 3_600_000
 TICKET_MS = 45_000
@@ -77,18 +74,8 @@ async def bench(mesh_dir: Path) -> AsyncIterator[Bench]:
     node = Node("vps", mesh_dir, **{"local.port": agent_port})
     node.found()
     clock = MovedClock()
-    stop_logging = start_logging(node.home.log, "debug")
-    gateway = Gateway(node.home, config.load(node.home.config, {}, {}).config, clock)
-    ready = asyncio.Event()
-    running = asyncio.create_task(gateway.run(lambda _: ready.set()))
-    async with asyncio.timeout(60):
-        await ready.wait()
-    yield Bench(await door_of(node), clock, agent_port)
-    running.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await running
-    await gateway.close()
-    stop_logging()
+    async with serving(node, clock):
+        yield Bench(await door_of(node), clock, agent_port)
 
 
 async def assert_usable(door: Door, token: InviteToken, mbp: Newcomer) -> None:
