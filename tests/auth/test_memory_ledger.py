@@ -13,7 +13,7 @@ from auth.keys import Jkt
 from auth.ledger import Ledger
 from auth.ledger_schema import LEDGER_MIGRATIONS
 from auth.limits import TICKET_LIFE_S
-from auth.members import Member
+from auth.members import Member, RevokedKey
 from auth.memory_ledger import MemoryLedger
 from auth.sqlite_ledger import SqliteLedger
 from auth.tickets import Ticket, TicketStatus
@@ -67,12 +67,21 @@ def member(node: str, key: str, counter: int = 1) -> Member:
     )
 
 
+def revoked(name: str, node: str, key: str, *, ban: bool = False) -> RevokedKey:
+    return RevokedKey(name=name, node=NodeId(node), jkt=Jkt(key), ban=ban, record=f"signed {name}")
+
+
 def test_nothing_is_known_at_first(ledger: Ledger) -> None:
     assert ledger.invite(InviteId("inv_1")) is None
     assert ledger.ticket("tkt_1") is None
     assert ledger.member(NodeId("mbp")) is None
     assert ledger.member_by_key(Jkt("key")) is None
     assert (ledger.invites(), ledger.members(), ledger.audit(0, 10)) == ([], [], [])
+    assert (ledger.revocations(), ledger.is_revoked(Jkt("key")), ledger.is_banned(NodeId("mbp"))) == (
+        [],
+        False,
+        False,
+    )
     assert (ledger.nonces_held(), ledger.tickets_held()) == (0, 0)
 
 
@@ -128,6 +137,35 @@ def test_members_are_found_by_name_and_by_key(ledger: Ledger) -> None:
     again = member("mbp", "k1", counter=2)
     ledger.put_member(again)
     assert (ledger.member(NodeId("mbp")), len(ledger.members())) == (again, 2)
+
+
+def test_revoked_keys_are_known_by_key_and_banned_names_by_name(ledger: Ledger) -> None:
+    evicted, banned = revoked("k1/vps", "mbp", "k1"), revoked("k2/vps", "lab", "k2", ban=True)
+    for row in (banned, evicted):
+        ledger.put_revocation(row)
+    assert ledger.revocations() == [evicted, banned]
+    assert [ledger.is_revoked(Jkt(key)) for key in ("k1", "k2", "k3", "mbp")] == [True, True, False, False]
+    assert [ledger.is_banned(NodeId(node)) for node in ("mbp", "lab", "k2")] == [False, True, False]
+
+
+def test_of_several_words_about_a_key_any_one_counts(ledger: Ledger) -> None:
+    """One signer's later word takes the place of its earlier one; another's stands beside it."""
+    mild, harsh = revoked("k1/vps", "mbp", "k1"), revoked("k1/two", "mbp", "k1", ban=True)
+    for row in (mild, mild, harsh):
+        ledger.put_revocation(row)
+    assert ledger.revocations() == [harsh, mild]
+    assert (ledger.is_revoked(Jkt("k1")), ledger.is_banned(NodeId("mbp"))) == (True, True)
+    ledger.put_revocation(msgspec.structs.replace(harsh, ban=False))
+    assert (len(ledger.revocations()), ledger.is_banned(NodeId("mbp"))) == (2, False)
+
+
+def test_a_revocation_outlives_its_member_and_every_pruning(ledger: Ledger) -> None:
+    row = revoked("k1/vps", "mbp", "k1", ban=True)
+    ledger.put_member(member("mbp", "k1"))
+    ledger.put_revocation(row)
+    ledger.put_member(member("mbp", "k2"))
+    ledger.prune(2**53)
+    assert ledger.revocations() == [row]
 
 
 def test_the_audit_is_a_chain(ledger: Ledger) -> None:

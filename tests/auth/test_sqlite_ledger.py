@@ -8,7 +8,7 @@ from auth.challenges import Nonce
 from auth.invites import InviteId
 from auth.keys import Jkt
 from auth.ledger_schema import LEDGER_MIGRATIONS
-from auth.members import Member
+from auth.members import Member, RevokedKey
 from auth.sqlite_ledger import SqliteLedger
 from outbox.database import Database
 from outbox.errors import StorageFailed
@@ -45,6 +45,21 @@ def test_a_rollback_forgets_everything(database: Database) -> None:
     database.close()
 
 
+def test_a_ledger_of_the_first_schema_learns_to_keep_revocations(tmp_path: Path) -> None:
+    old = Database.create(tmp_path / "old.db", wal_bytes=0)
+    old.migrate("ledger", LEDGER_MIGRATIONS[:1])
+    with old.transaction():
+        SqliteLedger(old).put_member(member("mbp", "k1"))
+    old.migrate("ledger", LEDGER_MIGRATIONS)
+    ledger = SqliteLedger(old)
+    with old.transaction():
+        ledger.put_revocation(
+            RevokedKey(name="k1/vps", node=NodeId("mbp"), jkt=Jkt("k1"), ban=False, record="signed")
+        )
+    assert (ledger.members(), ledger.is_revoked(Jkt("k1"))) == ([member("mbp", "k1")], True)
+    old.close()
+
+
 def test_writes_need_an_open_transaction(database: Database) -> None:
     with pytest.raises(AssertionError):
         SqliteLedger(database).consume_nonce(Nonce(b"n", 5))
@@ -52,12 +67,15 @@ def test_writes_need_an_open_transaction(database: Database) -> None:
 
 
 def test_what_was_committed_is_there_after_a_restart(database: Database) -> None:
+    revoked = RevokedKey(name="k2/vps", node=NodeId("lab"), jkt=Jkt("k2"), ban=True, record="signed")
     with database.transaction():
         SqliteLedger(database).put_member(member("mbp", "k1"))
+        SqliteLedger(database).put_revocation(revoked)
     database.close()
     again = Database.open(database.path, wal_bytes=0)
     again.migrate("ledger", LEDGER_MIGRATIONS)
     assert SqliteLedger(again).member(NodeId("mbp")) == member("mbp", "k1")
+    assert SqliteLedger(again).revocations() == [revoked]
     again.close()
 
 

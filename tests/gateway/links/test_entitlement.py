@@ -1,12 +1,13 @@
 import pytest
+from msgspec.structs import replace
 
-from gateway.links.entitlement import check_filter, check_version, may_fetch
-from gateway.links.errors import ReaderRefused, VersionRefused
+from gateway.links.entitlement import check_filter, check_peer, check_version, may_fetch
+from gateway.links.errors import PeerRevoked, ReaderRefused, VersionRefused
 from gateway.wire.frames import Filter, Want
 from outbox.envelope import Header, encode_header
 from outbox.ids import EventId, NodeId
 from outbox.records import Naming
-from stateroom.view import NodeView, View
+from stateroom.view import NodeView, RevocationView, View
 
 A, B, C = NodeId("a"), NodeId("b"), NodeId("c")
 
@@ -71,3 +72,17 @@ def test_version_1_has_no_filter_and_is_for_who_may_read_all(peer: str) -> None:
     with pytest.raises(VersionRefused, match="what is for others") as refused:
         check_version(1, NodeId(peer), VIEW)
     assert "--reads-all" in refused.value.hint
+
+
+def test_a_link_is_for_everybody_whose_key_was_not_revoked() -> None:
+    out, back = (
+        RevocationView(node=node, public_key=b"", ban=False, by="seed", reason="", last=None, next_epoch=1000)
+        for node in ("out", "member")
+    )
+    view = replace(VIEW, revocations={"out": (out,), "member": (back,)})
+    for peer in ("seed", "member", "stranger"):
+        check_peer(NodeId(peer), view)
+    with pytest.raises(PeerRevoked, match="the key of out was revoked") as refused:
+        check_peer(NodeId("out"), view)
+    assert "operator of a seed" in refused.value.hint
+    assert not refused.value.retryable
