@@ -74,7 +74,8 @@ class Sources:
 
     def ended(self, ends: dict[NodeId, Head | None]) -> None:
         """Nothing of these outboxes is read beyond there; None: nothing at all."""
-        self._dirty |= {node for node, end in ends.items() if self._ends.get(node, ...) != end}
+        known = self._ends.keys() | ends.keys()
+        self._dirty |= {node for node in known if self._ends.get(node, ...) != ends.get(node, ...)}
         self._ends = ends
 
     def opened(self, link: int, peer: NodeId) -> None:

@@ -345,3 +345,46 @@ def test_no_stream_is_ever_read_from_two_links_or_from_one_that_is_gone(steps: l
                 reading[command.stream] = command.link
             else:
                 assert reading.pop(command.stream) == command.link
+
+
+def ended(chosen: Sources, end: Head | None, now_ms: int = 0) -> list[tuple[int, str, bool]]:
+    chosen.ended({A: end})
+    return reads(chosen.decide(now_ms))
+
+
+def test_of_who_was_put_out_the_rest_is_read_and_then_no_more() -> None:
+    chosen = sources(a=3)
+    chosen.opened(1, SEED)
+    chosen.offers(1, [stock(A, 9)], 0)
+    chosen.decide(0)
+    assert ended(chosen, at(7)) == []
+    chosen.moved(A, at(6), 0)
+    assert chosen.decide(0) == []
+    chosen.moved(A, at(7), 0)
+    assert chosen.look(STALLED_AFTER_MS + TRIED_AGAIN_MS) == []
+    assert chosen.notices() == [], "what nobody reads does not stand still"
+    chosen.opened(2, A)
+    assert reads(chosen.decide(0)) == [(1, A, False)]
+
+
+@pytest.mark.parametrize("end", [None, at(3), at(2), Head(Epoch("000000-0123456789ab"), Seq(9), b"")])
+def test_nothing_is_read_behind_the_end(end: Head | None) -> None:
+    chosen = sources(a=3)
+    chosen.opened(1, SEED)
+    chosen.opened(2, A)
+    chosen.offers(1, [stock(A, 9)], 0)
+    chosen.decide(0)
+    assert ended(chosen, end) == [(2, A, False)]
+    chosen.offers(1, [stock(A, 12)], 1)
+    chosen.offers(2, [stock(A, 12)], 1)
+    assert chosen.decide(1) == chosen.look(STALLED_AFTER_MS + TRIED_AGAIN_MS) == []
+    assert chosen.notices() == []
+
+
+def test_whose_end_is_taken_back_is_read_again() -> None:
+    chosen = sources(a=3)
+    chosen.opened(1, A)
+    chosen.decide(0)
+    assert ended(chosen, None) == [(1, A, False)]
+    chosen.ended({})
+    assert reads(chosen.decide(0)) == [(1, A, True)]
