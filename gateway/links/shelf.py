@@ -149,10 +149,14 @@ def left_of(view: View, stream: NodeId, page: Page) -> Page | None:
 
 def _left(stock: Stock, last: Checkpoint | None) -> Stock | None:
     """What of a copy may be offered; None when nothing of it is left."""
-    if last is None or epoch_ordinal(stock.epoch) > epoch_ordinal(last.epoch):
+    if last is None:
         return None
-    if stock.epoch != last.epoch or stock.last <= last.seq:
+    if stock.epoch != last.epoch:
+        return stock if epoch_ordinal(stock.epoch) < epoch_ordinal(last.epoch) else None
+    if stock.last < last.seq:
         return stock
+    if stock.last == last.seq:
+        return stock if stock.hash == last.hash else None
     if stock.first > last.seq + 1:
         return None
     return replace(stock, last=last.seq, hash=last.hash, signature=last.signature)
