@@ -228,7 +228,10 @@ def maintenance() -> None:
 @as_json
 @click.pass_context
 def maintenance_on(context: click.Context, *, until: int | None, reason: str, as_json: bool) -> None:
-    """Announce it to every node; said again, it stands in place of what was said before."""
+    """Announce it to every node.
+
+    Said again, it stands in place of what was said before.
+    """
     at = moment(until) if until is not None else None
     told = ask(context, lambda gateway: gateway.announce_maintenance(until=at, reason=reason))
     if as_json:

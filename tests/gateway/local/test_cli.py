@@ -1,22 +1,26 @@
 """The command line: exit codes, outputs, and the ten-line walk-through as real processes."""
 
 import asyncio
+import io
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
 import pytest
 
 from gateway.cli import main
 from gateway.cli.exits import Exit
+from gateway.cli.main import cli
 from gateway.cli.output import table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from tests.gateway.local.conftest import LocalNode
 
@@ -66,8 +70,7 @@ def test_help_loads_nothing_heavy() -> None:
 
 
 @pytest.mark.parametrize(
-    "group",
-    ["", "agent", "backup", "blob", "dead", "doubts", "harness", "incidents", "invites", "lake", "outbox"],
+    "group", ["", *sorted(name for name, found in cli.commands.items() if isinstance(found, click.Group))]
 )
 def test_no_line_of_help_is_cut(group: str, capfd: pytest.CaptureFixture[str]) -> None:
     main([*group.split(), "--help"])
@@ -92,11 +95,61 @@ def test_no_line_of_help_is_cut(group: str, capfd: pytest.CaptureFixture[str]) -
         (["status"], Exit.UNREACHABLE),
         (["outbox", "verify"], Exit.FAILED),
         (["doctor"], Exit.FAILED),
+        (["node", "revoke", "pi", "--yes"], Exit.UNREACHABLE),
     ],
 )
 def test_exit_codes_without_a_gateway(home: Path, words: list[str], code: Exit) -> None:
     assert main(words) == code
     assert not home.exists(), "nothing is made by looking"
+
+
+@pytest.fixture
+def typed(monkeypatch: pytest.MonkeyPatch) -> "Iterator[Callable[[str], int]]":
+    """What somebody types at a terminal that is the command's input."""
+    keyboard, terminal = pty.openpty()
+    with os.fdopen(terminal, encoding="utf-8") as stdin:
+        monkeypatch.setattr("sys.stdin", stdin)
+        yield lambda text: os.write(keyboard, text.encode())
+    os.close(keyboard)
+
+
+@pytest.mark.parametrize(
+    ("answer", "code"),
+    [
+        ("n\n", Exit.FAILED),
+        ("\n", Exit.FAILED),
+        ("what?\nno\n", Exit.FAILED),
+        ("\x04", Exit.INTERRUPTED),
+        ("y\n", Exit.UNREACHABLE),
+    ],
+    ids=["no", "no answer", "no after all", "end of input", "yes"],
+)
+def test_no_node_is_revoked_before_somebody_says_yes(
+    answer: str,
+    code: Exit,
+    home: Path,
+    typed: "Callable[[str], int]",
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """Nothing is asked of a gateway before: here is none, and only a yes finds that out."""
+    typed(answer)
+    assert main(["node", "revoke", "pi", "--json"]) == code
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "cannot be taken back" in err
+    assert "Revoke pi? [y/N]:" in err
+    assert ("pi was not revoked" in err) is (code == Exit.FAILED)
+    assert not home.exists()
+
+
+def test_a_script_that_revokes_says_so(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Where nobody can be asked nothing is done, whatever stands in the input."""
+    monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
+    assert main(["node", "revoke", "pi"]) == Exit.USAGE
+    assert "say --yes" in capfd.readouterr().err
+    assert main(["node", "revoke", "pi", "--yes"]) == Exit.UNREACHABLE
 
 
 def test_an_error_says_what_why_and_what_to_do(home: Path, capfd: pytest.CaptureFixture[str]) -> None:
