@@ -1,5 +1,6 @@
 """Who is in no state room hears of revocations when a link begins, and is believed when it tells of them."""
 
+import json
 from contextlib import closing
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 from auth.keyring import Keyring
 from auth.keys import SigningKey
 from auth.sqlite_ledger import SqliteLedger
+from gateway.cli.exits import Exit
 from gateway.clock import Clock
 from gateway.wire.frames import VERSION, VERSIONS, Have, Hello
 from outbox import base64url
@@ -16,7 +18,8 @@ from outbox.ids import NodeId
 from stateroom.bodies import ROOT, RevocationBody, RoomMap, revocation_key
 from stateroom.records import parse_record, sign_record
 from stateroom.revocations import revocation_body
-from tests.mesh.knocking import Door, Newcomer, assert_refusal, door_of
+from tests.gateway.local.test_cli import command
+from tests.mesh.knocking import SWITCHING, Door, Newcomer, assert_refusal, door_of
 from tests.mesh.piping import Pipe, open_pipe
 from tests.mesh.processes import READY_WITHIN_S, Node, until
 from tests.mesh.serving import serving
@@ -30,9 +33,10 @@ def seed(mesh_dir: Path) -> Node:
 
 
 async def member(door: Door, name: str) -> Newcomer:
-    """Admitted, and in no room any more."""
+    """Admitted, by a pipe that is gone again: it was in no room ever."""
     newcomer = door.newcomer(name)
-    await newcomer.join(await door.invite(name))
+    answer = await newcomer.exchange(await door.invite(name), ("pipe",))
+    assert (await newcomer.upgrade(str(answer.json["wsTicket"]), "pipe")).status == SWITCHING
     return newcomer
 
 
@@ -88,13 +92,13 @@ async def test_a_word_in_hello_is_enough_and_stays(seed: Node) -> None:
                 return SqliteLedger(journal).is_revoked(pi.key.public.jkt)
 
         await until(kept, READY_WITHIN_S, "the ledger knows")
-        assert_refusal(await pi.renew(("state",)), 403, "node_revoked")
+        assert_refusal(await pi.renew(("pipe",)), 403, "node_revoked")
         assert "lost" in (await revoked(seed))["pi"]
-        assert (await mbp.renew(("state",))).status == 200
+        assert (await mbp.renew(("pipe",))).status == 200
     seed.home.room.unlink()
     async with serving(seed, Clock()):
         assert set(await revoked(seed)) == {"pi"}
-        assert_refusal(await pi.renew(("state",)), 403, "node_revoked")
+        assert_refusal(await pi.renew(("pipe",)), 403, "node_revoked")
         async with open_pipe(mbp) as pipe:
             assert (await greet_with(pipe)).revocations == (said,)
 
@@ -108,7 +112,7 @@ async def test_a_word_of_who_may_not_is_nothing(seed: Node) -> None:
             await greet_with(pipe, as_root, word("mbp", mbp.key, pi), word("vps", mbp.key, pi))
             await pipe.next(Have)
         assert await revoked(seed) == {}
-        assert (await pi.renew(("state",))).status == 200
+        assert (await pi.renew(("pipe",))).status == 200
 
 
 async def test_a_link_ends_so_that_the_next_one_tells(seed: Node) -> None:
@@ -124,8 +128,12 @@ async def test_a_link_ends_so_that_the_next_one_tells(seed: Node) -> None:
                     return any(link.node == "mbp" for link in (await gateway.status()).links)
 
                 await until(linked, READY_WITHIN_S, "mbp is linked")
-                done = await gateway.revoke_node("pi", reason="stolen")
-            assert done.by == "vps"
+            code, out, err = await command(
+                seed, "node", "revoke", "pi", "--reason", "stolen", "--yes", "--json"
+            )
+            assert (code, err) == (Exit.OK, "")
+            done = json.loads(out)
+            assert (done["node"], done["by"], done["reason"]) == ("pi", "vps", "stolen")
             bye, _ = await pipe.farewell()
             assert bye is not None
             assert (bye.code, bye.hint) == ("link_ended", "there is a revocation to tell of")
