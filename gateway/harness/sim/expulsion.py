@@ -1,6 +1,7 @@
 """The liar of a world is put out by the root: some time later nobody takes or says anything more.
 
-Who has not heard of it yet, behind a partition, may go on until it has.
+Who has not heard of it yet, behind a partition, may go on until it has. What it said up to the place that the
+root names counts, and may be read whenever it comes, from whoever has it.
 """
 
 from collections.abc import Iterator
@@ -42,7 +43,8 @@ class Expulsion:
         self._knew_us: dict[tuple[NodeId, int], int] = {}
         """Since when each node has known it; once more after it was put back."""
         self._read: dict[tuple[NodeId, int], _Place] = {}
-        """How far each had read by then."""
+        """How far each may read: to where it was by then, or to the place that the root names."""
+        self._named: _Place = (0, 0)
         self._tap, mesh.network.tap = mesh.network.tap, self._taps
 
     def begin(self) -> None:
@@ -60,6 +62,7 @@ class Expulsion:
         gateway = dice.among(read)
         last = gateway.home.disk.signed_cursor(_WHO)
         assert last is not None
+        self._named = (epoch_ordinal(last.epoch), last.seq)
         self._mesh.chronicle.note(gateway.name, "revokes", f"{LIAR} up to {last.seq}")
         gateway.loop.call_soon(gateway.rooms.hear, (_word(self._mesh.keys, last),))
 
@@ -78,7 +81,7 @@ class Expulsion:
             since_us = self._knows(gateway)
             if since_us is not None and self._mesh.timeline.now_us - since_us >= _SETTLED_US:
                 place = _place(gateway)
-                if place > self._read.setdefault(self._name(gateway), place):
+                if place > self._read.setdefault(self._name(gateway), max(place, self._named)):
                     what = f"{gateway.name} reads on what {LIAR} says, whom it knows to be out"
                     self._mesh.witness.find(Promise.MEMBERS_ONLY, what)
 
@@ -94,11 +97,11 @@ class Expulsion:
             self._mesh.witness.find(Promise.MEMBERS_ONLY, what)
 
     def judge(self) -> Iterator[Finding]:
-        """At the end everybody knows, if anybody does."""
-        told = [bool(gateway.rooms.revocations()) for gateway in self._mesh.living()]
-        if any(told) and not all(told):
+        """At the end everybody knows if anybody does, and somebody does unless all who did were put back."""
+        told = {self._name(gateway): bool(gateway.rooms.revocations()) for gateway in self._mesh.living()}
+        if any(told.values()) and not all(told.values()):
             yield Finding(Promise.MEMBERS_ONLY, f"not everybody knows that {LIAR} is out")
-        if self._knew_us and not any(told):
+        if not any(told.values()) and not self._knew_us.keys().isdisjoint(told):
             yield Finding(Promise.MEMBERS_ONLY, f"everybody has forgotten that {LIAR} is out")
 
 
