@@ -34,11 +34,23 @@ class Worker:
     async def run(self) -> None:
         """One life after the other."""
         while True:
-            async with GatewayClient.of_home(self._home, self.name) as gateway:
-                await self._live(gateway.agent(self.name))
+            await self._once()
             if self._dice.chance(0.5):
                 self._life += 1
             await asyncio.sleep(PAUSE_MS / 1000)
+
+    async def _once(self) -> None:
+        """One life, in a task of its own: a task group that fails may swallow a cancellation."""
+        life = asyncio.ensure_future(self._connected())
+        try:
+            await asyncio.shield(life)
+        finally:
+            life.cancel()
+            await asyncio.wait({life})
+
+    async def _connected(self) -> None:
+        async with GatewayClient.of_home(self._home, self.name) as gateway:
+            await self._live(gateway.agent(self.name))
 
     async def _live(self, agent: AgentClient) -> None:
         """Until death, or until the gateway has had enough for a while."""
