@@ -169,7 +169,13 @@ async def test_each_one(pair: tuple[Node, Node], mesh_dir: Path, failure: Failur
     [
         (Failure("listen", "EADDRINUSE"), 2, "does not let this gateway listen", ENGINE_HOST),
         (Failure("fsync,fdatasync", "EIO", ("journal.db-wal",)), 12, "restart before trusting", "inline"),
-        (Failure("fsync,fdatasync", "EIO", ("journal.db-wal",)), 12, "restart before trusting", "process"),
+        pytest.param(
+            Failure("fsync,fdatasync", "EIO", ("journal.db-wal",)),
+            12,
+            "restart before trusting",
+            "process",
+            marks=pytest.mark.long,
+        ),
     ],
     ids=["a listener", "the disk", "the disk, aside"],
 )

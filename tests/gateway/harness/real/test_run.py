@@ -22,6 +22,7 @@ def place(mesh_dir: Path) -> Path:
     return mesh_dir / "run"
 
 
+@pytest.mark.long
 def test_kills_and_partitions(place: Path) -> None:
     flags = (
         "--nodes",
