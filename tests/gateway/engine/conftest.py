@@ -179,6 +179,14 @@ class World:
         for name in self.nodes:
             self.restart(name)
 
+    def run_errands(self, name: str, *, restarts: bool) -> None:
+        """Until none is left; the engine wants to go on at once, whatever has ended it meanwhile."""
+        while self.store(name).errands():
+            if restarts:
+                self.restart(name)
+            assert self.nodes[name].engine.next_wake_ms(self.now()) == self.mono_ms
+            self.tick(name)
+
     def come_back(self, name: str, store: Store, reason: Reason | None = None, *, ask: bool = True) -> None:
         """A process of a node starts on this disk and knows nothing yet."""
         node = self.nodes[name]

@@ -47,11 +47,7 @@ def test_no_tick_ends_more_than_its_share(make_world: Any, counting: Any, *, res
         world = crowded(make_world, counting, turns)
         world.store("b").most = 0
         world.leave("b", "bob")
-        while world.store("b").errands():
-            if restarts:
-                world.restart("b")
-            assert world.nodes["b"].engine.next_wake_ms(world.now()) == world.mono_ms
-            world.tick("b")
+        world.run_errands("b", restarts=restarts)
         most.append(world.store("b").most)
         assert ends(world) == [(TurnState.DONE, Outcome.FAILED, AGENT_REMOVED)] * turns
         assert {*world.acks("b", world.events[-1])} == {"accepted", f"failed: {AGENT_REMOVED}"}

@@ -31,11 +31,7 @@ def test_no_tick_gives_more_than_its_share(make_world: Any, counting: Any, *, re
     most = []
     for sent in (40, 160):
         world = told(make_world, counting, sent, 10)
-        while world.store("a").errands():
-            if restarts:
-                world.restart("a")
-            assert world.nodes["a"].engine.next_wake_ms(world.now()) == world.mono_ms
-            world.tick("a")
+        world.run_errands("a", restarts=restarts)
         most.append(world.store("a").most)
         rows = [world.store("a").received("b", event, "abe") for event in world.events]
         assert [row.share for row in rows] == [Share.LATE] * sent

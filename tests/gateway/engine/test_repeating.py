@@ -68,11 +68,7 @@ def test_no_tick_carries_over_more_than_its_share(make_world: Any, counting: Any
     most = []
     for sent in (40, 160):
         world = forgot(make_world, counting, sent, rows=10)
-        while world.store("a").errands():
-            if restarts:
-                world.restart("a")
-            assert world.nodes["a"].engine.next_wake_ms(world.now()) == world.mono_ms
-            world.tick("a")
+        world.run_errands("a", restarts=restarts)
         most.append(world.store("a").most)
         work_off(world)
         assert {*world.events, *world.unseen} <= {*told(world)}
