@@ -156,9 +156,8 @@ class Engine:
         rerouting.reroute(tick)
         timers.run_timers(tick)
         recall.ask_again(tick, self._turns)
+        farewell.give_up(tick, self._turns)
         self._do_errands(tick)
-        farewell.end_some(tick, self._turns)
-        self._settle_loopback(tick)
         self._turns.deal(tick)
         self._settle_loopback(tick)
         self._show(tick)
@@ -173,7 +172,7 @@ class Engine:
             self._turns.next_wake_ms(now),
             self._absences.next_ms(),
             self._questions.next_ms(now.mono_ms),
-            self._peers.endings.next_ms(now.mono_ms),
+            self._peers.endings.next_ms(),
         ]
         if self._errands or (self._view_is_new and (self._turns.holding or self._view.revocations)):
             wakes.append(now.mono_ms)

@@ -35,6 +35,8 @@ class Task(StrEnum):
 
     ASKING = "asking"
     """A node is asked what became of all that it has accepted."""
+    ENDING = "ending"
+    """A node was put out: what it is owed ends."""
     JOINING = "joining"
     """An agent came: it is given the broadcasts that were there before it."""
     LAPSE = "lapse"

@@ -1,12 +1,19 @@
 """A node is put out: that is told once, and what it is owed ends, in each tick a bounded part of it."""
 
+from msgspec.structs import replace
+
 from gateway.engine import recall
+from gateway.engine.errands import Task
 from gateway.engine.inputs import Request
-from gateway.engine.limits import ENDED_MAX
 from gateway.engine.revoked import REVOKED, check_here, is_read
+from gateway.engine.sweep import Sweep
 from gateway.engine.tick import Tick
 from gateway.engine.turns import Turns
 from gateway.engine.unowed import end
+from outbox.ids import NodeId
+from outbox.records import DeliveryState, Errand
+
+_OPEN = (DeliveryState.EMITTED, DeliveryState.RETRY_PENDING, DeliveryState.ACCEPTED)
 
 
 def check(tick: Tick, item: Request) -> None:
@@ -23,20 +30,43 @@ def see(tick: Tick, turns: Turns) -> None:
         tick.peers.forget(node)
         turns.withheld.go_on(node, tick.now)
         if is_read(tick.view, node, tick.store.cursor(node)):
-            tick.peers.endings.end(node)
+            _begin(tick, turns, node)
 
 
-def end_some(tick: Tick, turns: Turns) -> None:
-    """End what revoked nodes are owed, as much as one tick may look at."""
+def read_on(tick: Tick, turns: Turns, node: NodeId) -> None:
+    """A page of a node was handled: it may have been the last one."""
+    if tick.peers.endings.awaits(node) and is_read(tick.view, node, tick.store.cursor(node)):
+        _begin(tick, turns, node)
+
+
+def give_up(tick: Tick, turns: Turns) -> None:
+    """Wait no longer for what nobody has brought."""
     for node in tick.peers.endings.due(tick.now.mono_ms):
-        tick.peers.endings.end(node)
-    left, scan = ENDED_MAX, tick.peers.endings.scan
-    while left > 0 and (place := scan.next()) is not None:
-        if place.node in tick.store.doubts():
-            recall.give_up(tick, turns, place.node)
-        rows = tick.store.deliveries_in(place.state, place.after, left)
+        _begin(tick, turns, node)
+
+
+def _begin(tick: Tick, turns: Turns, node: NodeId) -> None:
+    """Nothing more will be heard of a node. A new engine looks once more, or goes on where one had begun."""
+    tick.peers.endings.end(node)
+    if (Task.ENDING, node) not in tick.errands:
+        if node in tick.store.doubts():
+            recall.give_up(tick, turns, node)
+        tick.errands.begin(tick, Ending(Errand(Task.ENDING, node)))
+
+
+class Ending:
+    """End what a node is owed. What comes to stand there again meanwhile, its time ends."""
+
+    def __init__(self, row: Errand) -> None:
+        self.row = row
+        self._sweep = Sweep(_OPEN, row.detail)
+
+    def some(self, tick: Tick, most: int) -> int:
+        """See ``errands.Work``. One that has come back with another key is owed what is left."""
+        node = NodeId(self.row.subject)
+        rows = self._sweep.take(tick.store, most) if tick.view.revoked(node) is not None else []
         for row in rows:
-            if row.node == place.node:
+            if row.node == node:
                 end(tick, row)
-        scan.went_on(place, rows[-1] if len(rows) == left else None)
-        left -= len(rows)
+        self.row = replace(self.row, detail=self._sweep.written)
+        return len(rows)

@@ -4,13 +4,13 @@ It repeats its ACKs. When it has no such event, its acceptance stood in a histor
 was put back, or a copy of it took the event. Then it says so, and the event is sent again.
 """
 
-import msgspec
 from msgspec.structs import replace
 
 from gateway.engine import acks
-from gateway.engine.deliveries import OLDEST, Along, advance, place_of
+from gateway.engine.deliveries import advance
 from gateway.engine.errands import Task
 from gateway.engine.letters import notice
+from gateway.engine.sweep import Sweep
 from gateway.engine.tick import Tick
 from outbox.delivery import Input, settled
 from outbox.envelope import Signal, encode_payload
@@ -36,36 +36,21 @@ def ask_open(tick: Tick, node: NodeId) -> None:
     tick.errands.begin(tick, Asking(Errand(Task.ASKING, node)))
 
 
-class _Place(msgspec.Struct, frozen=True):
-    """Where to go on among the deliveries of a state."""
-
-    state: DeliveryState = DeliveryState.ACCEPTED
-    after: Along = OLDEST
-
-
 class Asking:
     """Ask a node about all that it has accepted, and then about what went to another one since."""
 
     def __init__(self, row: Errand) -> None:
         self.row = row
-        self._place = msgspec.json.decode(row.detail, type=_Place) if row.detail else _Place()
+        self._sweep = Sweep((DeliveryState.ACCEPTED, DeliveryState.SUPERSEDED), row.detail)
 
     def some(self, tick: Tick, most: int) -> int:
         """See ``errands.Work``."""
-        rows = tick.store.deliveries_in(self._place.state, self._place.after, most)
+        rows = self._sweep.take(tick.store, most)
         for row in rows:
             if row.node == self.row.subject and _is_open(row):
                 ask(tick, row, row.node)
-        if len(rows) == most:
-            self._go_on(replace(self._place, after=place_of(rows[-1])))
-        elif self._place.state is DeliveryState.ACCEPTED:
-            self._go_on(_Place(DeliveryState.SUPERSEDED))
-            return len(rows) + self.some(tick, most - len(rows))
+        self.row = replace(self.row, detail=self._sweep.written)
         return len(rows)
-
-    def _go_on(self, place: _Place) -> None:
-        self._place = place
-        self.row = replace(self.row, detail=msgspec.json.encode(place).decode())
 
 
 def _is_open(row: Delivery) -> bool:

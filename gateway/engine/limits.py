@@ -94,8 +94,5 @@ REPEATED_MAX = 100_000
 """Events that nobody has seen and that are appended again in a new epoch: what a node writes in hours without
 a peer; the senders' retries bring the rest."""
 
-ENDED_MAX = 100
-"""Deliveries that a tick looks at for those of a revoked node: each that ends is an event and three rows."""
-
 ENDED_UNREAD_AFTER_MS = 30_000
 """How long what a revoked node has said before is waited for until what it was owed ends without it."""

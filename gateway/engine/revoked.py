@@ -18,7 +18,6 @@ from gateway.engine.inputs import (
     Subscribe,
     TellIncident,
 )
-from gateway.engine.tick import Tick
 from outbox.chain import Excerpt, Head
 from outbox.errors import NodeRevoked
 from outbox.ids import AgentId, NodeId, epoch_ordinal
@@ -80,12 +79,6 @@ def readable(view: View, link: LinkUp) -> LinkUp:
         return link
     heads = tuple(head for head in link.heads if view.ended(head.node, head.epoch) is None)
     return LinkUp(link.peer, heads)
-
-
-def read_on(tick: Tick, node: NodeId) -> None:
-    """A page of a node was handled: it may have been the last one."""
-    if tick.peers.endings.awaits(node) and is_read(tick.view, node, tick.store.cursor(node)):
-        tick.peers.endings.end(node)
 
 
 def nobody(view: View, agent: AgentId) -> str:

@@ -8,7 +8,7 @@ What an event in a page does is in ``gateway.engine.receiver``.
 from enum import StrEnum
 from typing import NamedTuple
 
-from gateway.engine import forks, receiver, revoked
+from gateway.engine import farewell, forks, receiver, revoked
 from gateway.engine.effects import CaughtUp, CursorMoved, StreamBroken
 from gateway.engine.inputs import FloorRead, LinkUp, PageRead, RelayCaught
 from gateway.engine.inquiries import ask_open
@@ -99,7 +99,7 @@ def read_page(tick: Tick, residents: Residents, turns: Turns, mirrors: Mirrors, 
             mirrors.keep(tick, read.node, Page(page.epoch, whole, page.checkpoint, start.hash))
         tick.via = None
         _move(tick, turns, read.node, page.checkpoint)
-        revoked.read_on(tick, read.node)
+        farewell.read_on(tick, turns, read.node)
     elif judged.verdict is not Verdict.READ_BEFORE and page is read.page:
         _refuse(tick, read, judged)
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from gateway.engine.acceptances import TakingBack
 from gateway.engine.errands import Task, Work
+from gateway.engine.farewell import Ending
 from gateway.engine.inquiries import Asking
 from gateway.engine.leaving import Leaving
 from gateway.engine.newcomers import Joining
@@ -16,6 +17,7 @@ from outbox.records import Errand
 
 _ALONE: dict[Task, Callable[[Errand], Work[Tick]]] = {
     Task.ASKING: Asking,
+    Task.ENDING: Ending,
     Task.LAPSE: TakingBack,
     Task.OWING: OwingAgain,
     Task.RECALL: Answering,

@@ -30,21 +30,15 @@ def test_each_is_found_once_and_not_this_node() -> None:
     assert endings.see(view(A, B), A, 0) == [B]
     assert endings.see(view(A, B), A, 5) == []
     assert endings.awaits(B)
-    assert not endings.scan
 
 
-def test_what_was_read_to_its_end_is_looked_through_at_once_and_once() -> None:
+def test_who_was_read_to_its_end_is_waited_for_no_longer() -> None:
     endings = Endings()
     endings.see(view(B), A, 0)
-    assert endings.next_ms(0) == ENDED_UNREAD_AFTER_MS
+    assert endings.next_ms() == ENDED_UNREAD_AFTER_MS
     endings.end(B)
-    assert (endings.awaits(B), endings.next_ms(7)) == (False, 7)
-    place = endings.scan.next()
-    assert place is not None
-    while (place := endings.scan.next()) is not None:
-        endings.scan.went_on(place, None)
     endings.end(B)
-    assert endings.next_ms(7) is None
+    assert (endings.awaits(B), endings.next_ms()) == (False, None)
     assert endings.see(view(B), A, 9) == []
 
 

@@ -5,14 +5,18 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from gateway.courier.limits import CourierLimits
 from gateway.engine.effects import Refused
 from gateway.engine.inputs import AddAgent, LinkUp, PageRead, StreamHead
-from gateway.engine.limits import ENDED_MAX, ENDED_UNREAD_AFTER_MS
-from outbox.ids import Epoch, NodeId
+from gateway.engine.limits import ENDED_UNREAD_AFTER_MS
+from gateway.engine.policy import Policy
+from outbox.ids import Epoch, MeshId, NodeId
 from outbox.kinds import Kind
-from outbox.records import DeliveryState
+from outbox.memory import MemoryStore
+from outbox.records import DeliveryState, Identity
 
 B = NodeId("b")
+MESH = MeshId("mesh-" + "x" * 38)
 EPOCH = Epoch("000001-0123456789ab")
 
 
@@ -38,6 +42,11 @@ def read_once(world: Any, reader: str) -> None:
     page = world.page(reader, "b")
     assert page is not None
     world.tick(reader, PageRead(B, page))
+
+
+def open_at(world: Any, event: str) -> set[str | None]:
+    """The nodes that still owe an answer."""
+    return {node for node, state in states(world, event).items() if state in {"emitted", "accepted"}}
 
 
 def states(world: Any, event: str) -> dict[str | None, str]:
@@ -174,13 +183,61 @@ def test_a_new_engine_ends_what_the_one_before_left(trio: Any) -> None:
     assert states(trio, event) == {"b": "dead_letter"}
 
 
-def test_many_end_in_several_ticks(trio: Any) -> None:
-    events = [trio.sent("a", "ann", "cyd", idempotency_key=str(n)) for n in range(3)]
-    cut_off(trio)
-    for _ in range(1 + len(events) // ENDED_MAX):
-        trio.tick("a")
-    assert all(states(trio, event) == {"b": "dead_letter"} for event in events)
-    assert len(trio.said("a", Kind.DEAD_LETTER)) == len(events)
+def owed(make_world: Any, counting: Any, sent: int, rows: int) -> Any:
+    """``b`` is put out, to which ``a`` has sent so much: a third is accepted, and half may go to ``c``."""
+    world = make_world("b", "c", limits=CourierLimits(max_depth=1_000), policy=Policy(errand_rows=rows))
+    world.join("a", counting(MemoryStore(Identity(MESH, NodeId("a"), world.epoch_of("b")))))
+    world.live("a", "ann")
+    world.live("b", "bob", fallback=("c",), grace_ms=60_000)
+    world.live("b", "cyd")
+    world.stand_in("c", "bob", "b")
+    world.events = [world.sent("a", "ann", ("bob", "cyd")[at % 2]) for at in range(sent // 3)]
+    world.pull("b", "a")
+    world.pull("a", "b")
+    world.events += [world.sent("a", "ann", ("bob", "cyd")[at % 2]) for at in range(sent - sent // 3)]
+    world.revoke("b", world.store("a").signed_cursor(B))
+    world.store("a").most = 0
+    world.see("a")
+    return world
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_no_tick_ends_more_than_its_share(make_world: Any, counting: Any, *, restarts: bool) -> None:
+    most, ends = [], []
+    for sent, rows in ((60, 10), (240, 10), (240, 1_000)):
+        world = owed(make_world, counting, sent, rows)
+        assert bool(world.store("a").errands()) is (rows < sent)
+        while any("b" in open_at(world, event) for event in world.events):
+            if restarts:
+                world.restart("a")
+            world.tick("a")
+        world.run_errands("a", restarts=False)  # a new engine looks for what is left, whatever was done
+        most.append(world.store("a").most)
+        ends.append([states(world, event) for event in world.events])
+        assert len(world.said("a", Kind.DEAD_LETTER)) == sent * 2 // 3
+    assert most[1] <= most[0] < most[2]
+    assert ends[1] == ends[2]
+    assert ends[1][:80] == [{"b": "dead_letter"}] * 80
+    assert ends[1][80:82] == [{"b": "superseded", "c": "emitted"}, {"b": "dead_letter"}]
+
+
+def test_who_comes_back_meanwhile_is_owed_what_has_not_ended(make_world: Any, counting: Any) -> None:
+    world = owed(make_world, counting, 60, 10)
+    world.left.discard("b")
+    world.see("a")
+    before = [states(world, event) for event in world.events]
+    world.run_errands("a", restarts=False)
+    assert [states(world, event) for event in world.events] == before
+    assert {"b": "emitted"} in before
+    assert {"b": "dead_letter"} in before
+
+
+def test_nothing_new_goes_to_who_is_out_while_it_ends(make_world: Any, counting: Any) -> None:
+    world = owed(make_world, counting, 60, 1)
+    events = [world.sent("a", "ann", name) for name in ("bob", "cyd")]
+    assert world.store("a").errands()
+    world.run_errands("a", restarts=False)
+    assert [states(world, event) for event in events] == [{"c": "emitted"}, {None: "dead_letter"}]
 
 
 def test_it_is_told_once(trio: Any) -> None:
