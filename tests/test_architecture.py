@@ -6,6 +6,7 @@ here stands what it cannot see. A module is a *core* (named in the contract ``co
 """
 
 import ast
+import importlib
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -74,6 +75,12 @@ def test_every_module_is_named_as_a_core_or_a_shell() -> None:
         if not says_nothing(path) and module_name(path) not in placed
     ]
     assert not missing, listed(missing)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_what_is_tested_is_what_lies_beside_the_tests(package: str) -> None:
+    """And not another checkout, which the environment may have been made for."""
+    assert importlib.import_module(package).__path__ == [str(ROOT / package)]
 
 
 def test_no_place_is_kept_for_a_module_that_is_gone() -> None:
