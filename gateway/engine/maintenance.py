@@ -1,7 +1,8 @@
 """A node says that it will be away on purpose: from when, until when, and why.
 
 Its operator says so, a signal tells every node, and each keeps an incident of it, open until the operator
-says that it is over. It changes no route and no time limit: who waits is shown why.
+says that it is over. It changes no route and no time limit: who waits is shown why, and incidents of
+what is late meanwhile say so.
 
 Source: ``maintenance`` in the payload of ``signal`` in ``docs/PROTOCOL.md``.
 """
@@ -22,6 +23,9 @@ from outbox.timestamps import parse_rfc3339, rfc3339
 
 MAINTENANCE = "maintenance"
 """Signal, and kind of the incident; its subject is the node."""
+
+DURING = ", during maintenance of "
+"""Before the name of a node, at the end of an incident's detail."""
 
 _UNTIL = re.compile(r"until (\S+Z)(?:: |\Z)", re.ASCII)
 
@@ -80,3 +84,12 @@ def announced(row: Incident) -> Announced:
 def is_away(said: Announced | None, now_ms: int) -> bool:
     """Whether a node has announced that it may be away now."""
     return said is not None and (said.until_ms is None or now_ms < said.until_ms)
+
+
+def meanwhile(tick: Tick, *nodes: NodeId | None) -> str:
+    """What an incident that opens now adds to its detail: whose maintenance it may come of, if anybody's."""
+    for node in nodes:
+        row = tick.store.incident(MAINTENANCE, node) if node is not None else None
+        if row is not None and row.closed_at_ms is None and is_away(announced(row), tick.now.wall_ms):
+            return f"{DURING}{node}"
+    return ""

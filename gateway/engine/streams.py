@@ -12,6 +12,7 @@ from gateway.engine import farewell, forks, receiver, revoked
 from gateway.engine.effects import CaughtUp, CursorMoved, StreamBroken
 from gateway.engine.inputs import FloorRead, LinkUp, PageRead, RelayCaught
 from gateway.engine.inquiries import ask_open
+from gateway.engine.maintenance import meanwhile
 from gateway.engine.mirrors import Mirrors
 from gateway.engine.peers import reached
 from gateway.engine.residents import Residents
@@ -185,7 +186,8 @@ def note_stall(tick: Tick, item: StreamStalled | StreamFlows) -> None:
     """They have more of it, the link is up and nothing moves; or it does again."""
     if isinstance(item, StreamStalled):
         tick.peers.stalled.add(item.node)
-        tick.open_incident(STALLED, item.node, f"{item.peer} has more of it than comes")
+        away = meanwhile(tick, item.peer, item.node)
+        tick.open_incident(STALLED, item.node, f"{item.peer} has more of it than comes{away}")
     else:
         _flows(tick, item.node)
 

@@ -7,6 +7,7 @@ from gateway.engine.deliveries import advance
 from gateway.engine.inquiries import ask
 from gateway.engine.letters import NEVER_ACCEPTED, NOT_PROCESSED, about, bury
 from gateway.engine.limits import DUE_MAX
+from gateway.engine.maintenance import meanwhile
 from gateway.engine.tick import Tick
 from gateway.engine.unowed import end
 from outbox.delivery import Input
@@ -76,7 +77,11 @@ def _unaccepted(tick: Tick, row: Delivery) -> None:
 
 def _check_sla(tick: Tick, row: Delivery) -> None:
     if tick.now.wall_ms >= _sla_ms(tick, row):
-        tick.open_incident(NEVER_ACCEPTED, about(row), f"{row.to_agent} at {row.node}")
+        tick.open_incident(NEVER_ACCEPTED, about(row), _where(tick, row))
+
+
+def _where(tick: Tick, row: Delivery) -> str:
+    return f"{row.to_agent} at {row.node}{meanwhile(tick, row.node, tick.identity.node)}"
 
 
 def _sla_ms(tick: Tick, row: Delivery) -> int:
@@ -92,5 +97,5 @@ def _overdue(tick: Tick, row: Delivery) -> None:
     assert row.node is not None
     if tick.store.incident(NOT_PROCESSED, about(row)) is None:
         ask(tick, row, row.node)
-    tick.open_incident(NOT_PROCESSED, about(row), f"{row.to_agent} at {row.node}")
+    tick.open_incident(NOT_PROCESSED, about(row), _where(tick, row))
     tick.store.put_delivery(replace(row, next_at_ms=give_up_ms))

@@ -59,6 +59,13 @@ def test_what_a_report_tells_is_known_to_all_once_and_over_when_it_is() -> None:
         assert any(" reported " in line for line in verdict.trace)
 
 
+def test_what_is_announced_of_maintenance_is_known_to_all_as_it_was_said_last() -> None:
+    faults = (Fault.RESET, Fault.CRASH, Fault.MAINTENANCE)
+    for verdict in run_seeds(range(3), Limits(faults=faults, minutes=6)):
+        assert verdict.ok, [*map(str, verdict.findings), replay_command(verdict.plan)]
+    assert any(" maintenance over" in line for line in verdict.trace)
+
+
 @pytest.mark.long
 def test_every_promise_is_kept_for_long() -> None:
     broken = [

@@ -46,6 +46,8 @@ def _unrest_at(mesh: SimMesh, name: NodeId) -> str | None:
     disk = mesh.homes[name].disk
     if waiting := [agent.name for agent in mesh.agents[name] if agent.todo]:
         return f"{waiting[0]} has something to send"
+    if mesh.announcements[name]:
+        return f"the operator of {name} has something to announce"
     if name not in mesh.gateways or name in mesh.twins.running():
         return f"{name} does not run, or runs twice"
     for row in disk.deliveries(_STATES, _ALL):

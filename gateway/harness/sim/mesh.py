@@ -13,6 +13,7 @@ from gateway.crashpoint import CrashPoint
 from gateway.engine.inputs import AddAgent, RemoveAgent
 from gateway.errors import Busy, Denied
 from gateway.harness.sim.agent import SimAgent
+from gateway.harness.sim.announcements import Announcements
 from gateway.harness.sim.chronicle import Chronicle
 from gateway.harness.sim.clocks import SimClock
 from gateway.harness.sim.dice import Dice
@@ -88,6 +89,8 @@ class SimMesh:
         """Agents of others that a node stands in for."""
         self.away: set[AgentId] = set()
         """Agents that the operator has taken away for a while."""
+        self.announcements = {name: Announcements() for name in self.names}
+        """Of maintenance, by the operator of each node."""
         self.gateways: dict[NodeId, SimGateway] = {}
         self.deaths = 0
         self.mended: Callable[[NodeId], None] = lambda _node: None
@@ -307,8 +310,9 @@ class SimMesh:
     # --- the operator
 
     async def _operate(self, gateway: SimGateway) -> None:
-        """Let the agents of a node live there, but for those that are away."""
+        """Let the agents of a node live there, but for those that are away; announce what there is."""
         while True:
+            await self.announcements[NodeId(gateway.name)].say(gateway)
             here = {row.name for row in gateway.home.disk.agents()}
             for agent in self.residents(NodeId(gateway.name)):
                 if (agent.name in here) == (agent.name in self.away):

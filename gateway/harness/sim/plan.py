@@ -86,6 +86,8 @@ class Fault(StrEnum):
 
     REVOKE = "revoke"
     """The root puts the liar out, and everybody who hears of it cuts it off."""
+    MAINTENANCE = "maintenance"
+    """Operators announce that a node will be away, switch it off, and bring it back."""
 
 
 _FORGETTING = frozenset({Fault.RESTORE, Fault.CLONE, Fault.FALLBACK})
@@ -93,7 +95,9 @@ _FORGETTING = frozenset({Fault.RESTORE, Fault.CLONE, Fault.FALLBACK})
 where a node is put back or runs twice no files are sent."""
 _FORGETTING_ODDS = 0.2
 
-ON_REQUEST = frozenset({Fault.REPORTS, Fault.SMALL_STORE, Fault.OLD_BACKUP, Fault.REFUSED, Fault.REVOKE})
+ON_REQUEST = frozenset(
+    {Fault.REPORTS, Fault.SMALL_STORE, Fault.OLD_BACKUP, Fault.REFUSED, Fault.REVOKE, Fault.MAINTENANCE}
+)
 """Never drawn: what they write would change the worlds of all seeds, and what is known of them."""
 
 

@@ -11,6 +11,7 @@ from gateway.harness.sim.loop import SimLoop
 from gateway.harness.sim.mesh import SimMesh
 from gateway.harness.sim.network import Weather
 from gateway.harness.sim.plan import Fault
+from gateway.harness.sim.upkeep import maintenance
 from outbox.ids import NodeId
 
 End = Callable[[], None]
@@ -20,6 +21,7 @@ _LASTS_US = 20_000_000
 """Mean duration of a fault."""
 _AWAY_US = 240_000_000
 """Mean time for which a node is away: longer than the leases of readers and the graces of owners."""
+_LONG = frozenset({Fault.AWAY, Fault.FALLBACK, Fault.MAINTENANCE})
 _DOWN_US = 8_000_000
 """Mean time until a dead process is started again."""
 _TWINS_FOUND_US = 180_000_000
@@ -48,6 +50,8 @@ class Troubles:
         self.backed_up: set[NodeId] = set()
         self.is_on = False
         self._ends: dict[int, End] = {}
+        self.in_upkeep: set[NodeId] = set()
+        """Nodes whose operator has taken them out of service."""
         self.away: NodeId | None = None
         """The node that is away."""
         mesh.mended = lambda name: self.later(_DOWN_US, mesh.start, name)
@@ -85,7 +89,7 @@ class Troubles:
         self.begun += 1
         if end is not None:
             self._ends[self.begun] = end
-            lasts_us = _AWAY_US if fault in {Fault.AWAY, Fault.FALLBACK} else _LASTS_US
+            lasts_us = _AWAY_US if fault in _LONG else _LASTS_US
             self.later(dice.spaced(lasts_us), self._end, self.begun)
 
     def _end(self, number: int) -> None:
@@ -317,4 +321,5 @@ _TROUBLES: dict[Fault, Callable[[Troubles, Dice], End | None]] = {
     Fault.REMOVAL: _removal,
     Fault.AWAY: _away,
     Fault.FALLBACK: _away,
+    Fault.MAINTENANCE: maintenance,
 }

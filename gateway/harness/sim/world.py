@@ -26,6 +26,7 @@ from gateway.harness.sim.notices import draw_notices
 from gateway.harness.sim.plan import Fault, Plan
 from gateway.harness.sim.timeline import Timeline
 from gateway.harness.sim.troubles import Troubles
+from gateway.harness.sim.upkeepjudge import judge_upkeep, unmarked
 from outbox.ids import AgentId, EventId, NodeId
 from outbox.records import Incident, TurnState
 
@@ -73,8 +74,9 @@ class World:
         self.mesh = SimMesh(plan, self.timeline, self.chronicle)
         self.loop = make_loop(self.timeline, lambda what, _error: self._stumbled(what))
         self.troubles = Troubles(self.mesh, self.loop)
-        if {Fault.JUMP, Fault.CLOCK_STOP}.isdisjoint(plan.faults):
-            self._watch_floors()
+        self._watches_floors = {Fault.JUMP, Fault.CLOCK_STOP}.isdisjoint(plan.faults)
+        """By wall clocks that only stand wrong: how long a link is up is read from them."""
+        self._watch_incidents()
         self.liars = [
             self._liar(name)
             for name, fault in ((LIAR, Fault.LIAR), (STRANGER, Fault.STRANGER))
@@ -109,19 +111,22 @@ class World:
             faults=self.troubles.begun,
         )
 
-    def _watch_floors(self) -> None:
-        """By wall clocks that only stand wrong: how long a link is up is read from them."""
+    def _watch_incidents(self) -> None:
         for name, home in self.mesh.homes.items():
             home.disk.noted = partial(self._noted, name)
 
     def _noted(self, name: NodeId, incident: Incident) -> None:
-        for finding in given_up(self.mesh, name, incident):
+        found = [*unmarked(self.mesh.homes[name].disk, incident)]
+        if self._watches_floors:
+            found += given_up(self.mesh, name, incident)
+        for finding in found:
             self.mesh.witness.find(finding.promise, finding.what)
 
     def _judged(self) -> Iterator[Finding]:
         yield from judge(self.mesh, self.liars)
         yield from judge_carried(self.mesh)
         yield from judge_notices(self.mesh)
+        yield from judge_upkeep(self.mesh)
         if self.expulsion is not None:
             yield from self.expulsion.judge()
 

@@ -6,8 +6,11 @@ import pytest
 
 from gateway.engine.effects import Refused, Told
 from gateway.engine.inputs import Maintain
+from gateway.engine.letters import NEVER_ACCEPTED, NOT_PROCESSED
 from gateway.engine.limits import ERROR_CHARS_MAX
-from gateway.engine.maintenance import MAINTENANCE, Announced, announced, is_away
+from gateway.engine.maintenance import DURING, MAINTENANCE, Announced, announced, is_away
+from gateway.engine.stalls import StreamStalled
+from gateway.engine.streams import STALLED
 from outbox.envelope import MaintenanceNotice, Signal, encode_payload
 from outbox.kinds import Kind
 from outbox.records import Incident
@@ -80,6 +83,44 @@ def test_a_node_speaks_for_itself_and_is_kept_short(open_door: Any, stranger: An
     broken = Signal(signal=MAINTENANCE, maintenance=MaintenanceNotice(until="soon"))
     open_door.tick("b", stranger.says(stranger.event(kind=Kind.SIGNAL, payload=encode_payload(broken))))
     assert "quarantined" in [kind for kind, _ in open_door.incidents("b")]
+
+
+def detail(world: Any, kind: str, subject: str) -> str:
+    row = world.store("a").incident(kind, subject)
+    assert row is not None
+    return str(row.detail)
+
+
+@pytest.mark.parametrize("node", ["a", "b"])
+def test_what_waits_for_a_node_in_maintenance_says_so_when_it_is_late(world: Any, node: str) -> None:
+    announce(world, node)
+    world.meet()
+    event = world.sent("a", "ann", "bob")
+    world.advance(world.policy.sla_accept_ms)
+    world.wake("a")
+    assert detail(world, NEVER_ACCEPTED, event) == f"bob at b{DURING}{node}"
+
+
+@pytest.mark.parametrize("before_ms", [0, 1])
+def test_what_is_late_after_the_time_that_was_said_says_nothing_of_it(world: Any, before_ms: int) -> None:
+    announce(world, "b", until=rfc3339(world.wall_ms + world.policy.sla_accept_ms + before_ms))
+    world.meet()
+    event = world.sent("a", "ann", "bob")
+    world.advance(world.policy.sla_accept_ms)
+    world.wake("a")
+    assert (DURING in detail(world, NEVER_ACCEPTED, event)) is bool(before_ms)
+
+
+def test_a_turn_without_an_answer_and_a_stream_that_stands_say_so_too(world: Any) -> None:
+    event = world.sent("a", "ann", "bob")
+    world.meet()
+    announce(world, "b")
+    world.meet()
+    world.advance(world.policy.sla_process_ms)
+    world.wake("a")
+    assert detail(world, NOT_PROCESSED, event) == f"bob at b{DURING}b"
+    world.tick("a", StreamStalled("x", "b"))
+    assert detail(world, STALLED, "x").endswith(f"{DURING}b")
 
 
 def test_away_until_the_time_that_was_said() -> None:
