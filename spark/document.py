@@ -8,7 +8,7 @@ import msgspec
 from outbox.timestamps import rfc3339
 from spark.objectives import Measure, Share, Standing
 from spark.rules import RULES_VERSION
-from spark.summary import ClassCount, IncidentLine, StateCount, Stream, Summary
+from spark.summary import ClassCount, IncidentLine, Maintenance, StateCount, Stream, Summary
 
 JSON_VERSION = 1
 """Of the document, since 2026-11: new fields may come, none goes or changes its meaning."""
@@ -67,6 +67,8 @@ class IncidentsDocument(msgspec.Struct, frozen=True, rename="camel", kw_only=Tru
     states: list[StateCount]
     classes: list[ClassCount]
     incidents: list[IncidentLine]
+    maintenances: list[Maintenance]
+    """What nodes had announced, the latest first; the Parquet table has more."""
 
 
 def document(summary: Summary, incidents_max: int) -> IncidentsDocument:
@@ -85,6 +87,7 @@ def document(summary: Summary, incidents_max: int) -> IncidentsDocument:
         states=list(summary.states),
         classes=list(summary.classes),
         incidents=list(summary.incidents[:incidents_max]),
+        maintenances=list(summary.maintenances),
     )
 
 

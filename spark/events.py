@@ -94,7 +94,8 @@ _LIES = quoted(DISTRUSTED)
 TRUSTED = f"(flags is null or not arrays_overlap(split(flags, ','), array({_LIES})))"
 """Rows that may say anything at all."""
 
-_TIME = f"case when flags is null or find_in_set('{Flag.CREATED_AT}', flags) = 0 then createdAt end"
+TIME = f"case when flags is null or find_in_set('{Flag.CREATED_AT}', flags) = 0 then createdAt end"
+"""When an event was made; null for a clock that lies."""
 
 
 def statements(events: "DataFrame", nodes: Iterable[str]) -> "DataFrame":
@@ -104,7 +105,7 @@ def statements(events: "DataFrame", nodes: Iterable[str]) -> "DataFrame":
     and rows that cannot be trusted say nothing and are left out.
     """
     said = events.where(TRUSTED).selectExpr("* except (toNodes)", "coalesce(toNodes, '') as toNodes")
-    said = said.selectExpr(_said(nodes), f"{_TIME} as at", *_KEPT)
+    said = said.selectExpr(_said(nodes), f"{TIME} as at", *_KEPT)
     return said.where("rootId is not null and node is not null").selectExpr(*_COLUMNS)
 
 

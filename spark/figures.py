@@ -20,6 +20,7 @@ from spark.limits import (
     CAPABILITIES_MAX,
     FLOWS_MAX,
     INCIDENTS_JSON_MAX,
+    MAINTENANCES_SHOWN,
     ROUTES_MAX,
     THREAD_EVENTS_MAX,
     THREADS_MAX,
@@ -32,6 +33,7 @@ from spark.summary import (
     IncidentCount,
     IncidentLine,
     LatencyLine,
+    Maintenance,
     StateCount,
     Stream,
     Summary,
@@ -78,6 +80,7 @@ class Tables(msgspec.Struct, frozen=True):
     incidents: "DataFrame"
     states: "DataFrame"
     latency: "DataFrame"
+    maintenance: "DataFrame"
 
 
 def summarise(
@@ -99,6 +102,7 @@ def summarise(
         incident_counts=opened,
         threads=tuple(_threads(tables)),
         incidents=tuple(_lines(_worst(tables.incidents), IncidentLine)),
+        maintenances=tuple(_lines(_latest(tables.maintenance), Maintenance)),
     )
 
 
@@ -125,23 +129,35 @@ def _classes(
         incidents.selectExpr(
             "class",
             "severity",
+            "maintenanceOf",
             f"floor(unix_millis(openedAt) / {width_ms}) * {width_ms} as startMs",
             "closedAt",
         )
         .groupBy("class", "severity", "startMs")
-        .agg({"*": "count", "closedAt": "count"})
+        .agg({"*": "count", "closedAt": "count", "maintenanceOf": "count"})
+        .selectExpr(
+            "class", "severity", "startMs", "`count(1)`", "`count(closedAt)`", "`count(maintenanceOf)`"
+        )
     )
     total: Counter[tuple[str, str]] = Counter()
     closed: Counter[tuple[str, str]] = Counter()
+    excused: Counter[tuple[str, str]] = Counter()
     opened: list[IncidentCount] = []
-    for name, severity, start_ms, found, over in counted.collect():
+    for name, severity, start_ms, found, over, meanwhile in counted.collect():
         total[severity, name] += found
         closed[severity, name] += over
+        excused[severity, name] += meanwhile
         if start_ms is not None:
             opened.append(IncidentCount(start_ms, name, found))
     return (
         tuple(
-            ClassCount(name, severity, total[severity, name], total[severity, name] - closed[severity, name])
+            ClassCount(
+                name,
+                severity,
+                total[severity, name],
+                total[severity, name] - closed[severity, name],
+                excused[severity, name],
+            )
             for severity, name in sorted(total)
         ),
         tuple(sorted(opened, key=attrgetter("name", "start_ms"))),
@@ -159,6 +175,12 @@ def _worst(incidents: "DataFrame") -> "DataFrame":
     lines = incidents.selectExpr("* except (openedAt, closedAt, createdAt, rulesVersion)", *times)
     order = ("closedAtMs is not null", "severity", "openedAtMs desc", "incidentId")
     return lines.orderBy(*(_order(text) for text in order)).limit(INCIDENTS_JSON_MAX)
+
+
+def _latest(maintenance: "DataFrame") -> "DataFrame":
+    times = [f"unix_millis({name}) as {name}Ms" for name in ("startAt", "endAt", "untilAt")]
+    lines = maintenance.selectExpr("node", *times, "reason", "position")
+    return lines.orderBy(*(_order(text) for text in ("startAtMs desc", "node"))).limit(MAINTENANCES_SHOWN)
 
 
 def _threads(tables: Tables) -> Iterator[Thread]:

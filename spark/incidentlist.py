@@ -1,6 +1,7 @@
 """Incidents in the report: each class over time, then the worst and newest one by one."""
 
 from collections import defaultdict
+from collections.abc import Iterable
 
 from spark.charts import strip
 from spark.limits import DETAIL_MAX, NAME_MAX, SAMPLES_MAX
@@ -10,6 +11,8 @@ from spark.summary import ClassCount, IncidentLine, Summary
 
 _TONES = {"critical": "bad", "major": "wait", "minor": "accent"}
 _NONE = "None: every promise was kept."
+_MEANWHILE = "in maintenance"
+"""Of all: how many opened while a node that they waited for was away as it had announced."""
 
 MEANINGS: dict[str, str] = {
     IncidentClass.NEVER_ACCEPTED: "on nobody's disk in time: is the other node up, was it collected?",
@@ -40,25 +43,32 @@ def classes(summary: Summary) -> str:
     for count in summary.incident_counts:
         counts[count.name][count.start_ms] = count.incidents
     rows = [
-        _class(line, [counts[line.name].get(start, 0) for start in starts], starts, summary.bucket_ms)
+        _class(line, [counts[line.name].get(start, 0) for start in starts], summary)
         for line in summary.classes
     ]
     if not rows or not starts:
-        return table(("class", "all", "open"), rows, _NONE)
+        return table(("class", "all", "open", *_apart(summary)), rows, _NONE)
     ends = dict.fromkeys((starts[0], starts[len(starts) // 2], starts[-1]))
     axis = "".join(f"<span>{clock(start, summary.bucket_ms)}</span>" for start in ends)
     width = f"opened, a column: {duration(summary.bucket_ms)}"
-    columns = ("class", (f'{width}<div class="scale">{axis}</div>', "plot"), "all", "open")
-    return table(columns, rows, _NONE)
+    opened = (f'{width}<div class="scale">{axis}</div>', "plot")
+    return table(["class", opened, "all", "open", *_apart(summary)], rows, _NONE)
 
 
-def _class(line: ClassCount, opened: list[int], starts: list[int], width_ms: int) -> str:
-    drawn = strip(opened, starts, width_ms, _TONES.get(line.severity, "wait"))
+def _apart(summary: Summary) -> tuple[str, ...]:
+    """A column of its own, where there is anything to show in it."""
+    return (_MEANWHILE,) if summary.during_maintenance else ()
+
+
+def _class(line: ClassCount, opened: list[int], summary: Summary) -> str:
+    starts = [bucket.start_ms for bucket in summary.buckets]
+    drawn = strip(opened, starts, summary.bucket_ms, _TONES.get(line.severity, "wait"))
     still_open = f'<b class="bad-ink">{number(line.open)}</b>' if line.open else "0"
     meaning = f' <span class="sub">{MEANINGS.get(line.name, "")}</span>'
     return (
         f'<tr><td class="name">{_tag(line.name, line.severity)}{meaning}</td><td class="plot">{drawn}</td>'
-        f"{cell('all', number(line.incidents))}{cell('open', still_open)}</tr>"
+        f"{cell('all', number(line.incidents))}{cell('open', still_open)}"
+        f"{''.join(cell(name, number(line.during_maintenance)) for name in _apart(summary))}</tr>"
     )
 
 
@@ -80,14 +90,20 @@ def _incident(line: IncidentLine) -> str:
     since = "open since" if not is_closed else "open from"
     until = f" to {moment(line.closed_at_ms)}" if is_closed else ""
     detail = f" · {short(line.detail, DETAIL_MAX)}" if line.detail else ""
+    away = f" · during maintenance of {_names(line.maintenance_of)}" if line.maintenance_of else ""
     attempts = line.attempts or 0
     tries = f" · {number(attempts)} attempts" if attempts > 1 else ""
     return (
         f"<li><p>{_tag(line.name, 'closed' if is_closed else line.severity)}"
-        f" {_party(line.from_agent, line.from_node)} → {_party(line.to_agent, line.to_node)}{detail}</p>"
+        f" {_party(line.from_agent, line.from_node)} → {_party(line.to_agent, line.to_node)}"
+        f"{detail}{away}</p>"
         f'<p class="sub">sent {moment(line.created_at_ms)} · {since} {moment(line.opened_at_ms)}'
         f"{until}{tries}</p><code>{_where(line)}</code></li>"
     )
+
+
+def _names(nodes: Iterable[str]) -> str:
+    return " and ".join(short(node, NAME_MAX) for node in nodes)
 
 
 def _where(line: IncidentLine) -> str:

@@ -35,8 +35,13 @@ COLUMNS: dict[str, str] = {
     "position": "string",
     "evidence": "array<string>",
     "rulesVersion": "int",
+    "maintenanceOf": "array<string>",
 }
-"""The incidents table: column → type. Where an outbox is the subject, what only messages have is null."""
+"""The incidents table: column → type. Where an outbox is the subject, what only messages have is null.
+
+``maintenanceOf`` names the nodes in whose announced maintenance it opened; it is filled in last
+(``spark.maintenance``), null where there is none, and always null in what a stream tells.
+"""
 
 _OF_LIFE = {
     "incidentId": "concat(class, ':', subject)",
@@ -44,6 +49,7 @@ _OF_LIFE = {
     "nodes": "array_distinct(array_compact(array(fromNode, toNode, engagedNode, otherEngagedNode)))",
     "agents": "array_distinct(array_compact(array(fromAgent, toAgent)))",
     "rulesVersion": f"{RULES_VERSION}",
+    "maintenanceOf": "null",
 }
 
 DETAIL = _OF_LIFE["detail"]

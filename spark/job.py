@@ -22,6 +22,7 @@ from spark.forks import forked, forks
 from spark.gaps import Bucket, Forgotten, buckets_of, gaps_table, seq_gaps
 from spark.incidents import broken_rules, incidents, stream_incidents
 from spark.limits import INCIDENTS_JSON_MAX, SMALL_LAKE_BYTES
+from spark.maintenance import maintenances, marked
 from spark.masters import LOCAL, Place, parse_settings, place_of
 from spark.mirror import mirror
 from spark.objectives import Objective, default_objectives
@@ -154,7 +155,8 @@ def make_report(
     begin()
     held = buckets_of(events)
     of_streams = _of_streams(spark, files, events, held, lifecycle, out=out)
-    found = _kept(spark, _all_incidents(lifecycle, of_streams), out / "incidents")
+    announced = _kept(spark, maintenances(events), out / "maintenance")
+    found = _kept(spark, marked(_all_incidents(lifecycle, of_streams), announced), out / "incidents")
     write_table(reviews(found), out / "reviews")
     begin()
     tables = Tables(
@@ -163,6 +165,7 @@ def make_report(
         incidents=found,
         states=_kept(spark, states(lifecycle), out / "states"),
         latency=_kept(spark, latency(lifecycle, as_of_ms), out / "latency"),
+        maintenance=announced,
     )
     begin()
     judged = default_objectives(thresholds) if objectives is None else objectives

@@ -122,3 +122,12 @@ NAMES_MAX = 20
 
 DETAIL_MAX = 120
 """Characters of an error in the HTML report: all of them escaped leave the page below 100 KiB."""
+
+MAINTENANCES_MAX = 1000
+"""Announcements of maintenance of one node that a report looks at, the latest: years of an honest node."""
+
+MAINTENANCES_SHOWN = 100
+"""Of all nodes, in ``incidents.json``."""
+
+MAINTENANCES_NAMED = 5
+"""Of these, at the head of the page."""

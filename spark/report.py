@@ -9,10 +9,10 @@ from importlib.resources import files
 from spark.charts import columns, flow
 from spark.incidentlist import classes, samples
 from spark.latencies import slowest, stages
-from spark.limits import NAMES_MAX
-from spark.markup import moment, number, text
+from spark.limits import DETAIL_MAX, MAINTENANCES_NAMED, NAME_MAX, NAMES_MAX
+from spark.markup import moment, number, short, text
 from spark.scorecard import scorecard
-from spark.summary import Summary
+from spark.summary import Maintenance, Summary
 from spark.timelines import timelines
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
@@ -104,12 +104,30 @@ def _notices(summary: Summary) -> str:
             f"Forgotten before they were collected: {number(sum(s.forgotten for s in forgetful))} events of"
             f" {_names(tuple(s.node for s in forgetful))}. Collect more often than they prune."
         )
+    if summary.maintenances:
+        notices.append(
+            f"Announced maintenance: {_maintenances(summary)}. {number(summary.during_maintenance)} incidents"
+            " of waiting for these nodes opened meanwhile; they are counted with the others, and apart."
+        )
     flagged = sum(stream.flagged for stream in summary.streams)
     if flagged:
         notices.append(
             f"{number(flagged)} doubtful events; the column <code>flags</code> of the lake says why."
         )
     return "".join(f'<p class="notice">{notice}</p>' for notice in notices)
+
+
+def _maintenances(summary: Summary) -> str:
+    latest = summary.maintenances[:MAINTENANCES_NAMED]
+    rest = len(summary.maintenances) - len(latest)
+    more = f" and {number(rest)} before" if rest else ""
+    return "; ".join(map(_maintenance, latest)) + more
+
+
+def _maintenance(said: Maintenance) -> str:
+    until = f"to {moment(said.end_at_ms)}" if said.end_at_ms is not None else "and not over"
+    why = f" ({short(said.reason, DETAIL_MAX)})" if said.reason else ""
+    return f"{short(said.node, NAME_MAX)} from {moment(said.start_at_ms)} {until}{why}"
 
 
 def _cards(summary: Summary) -> str:

@@ -72,6 +72,8 @@ class Rule(NamedTuple):
     condition: str
     opened_at: str
     closed_at: str = "cast(null as timestamp)"
+    waits: bool = False
+    """Whether it can come of a node's being away."""
 
 
 _ALIVE = f"state <> '{DeliveryState.DEAD_LETTER}'"
@@ -82,9 +84,10 @@ RULES: dict[IncidentClass, Rule] = {
         Severity.CRITICAL,
         f"state in ('{DeliveryState.EMITTED}', '{DeliveryState.RETRY_PENDING}') and acceptDueAt < {{as_of}}",
         opened_at="acceptDueAt",
+        waits=True,
     ),
     IncidentClass.DEAD_LETTER: Rule(
-        Severity.CRITICAL, f"state = '{DeliveryState.DEAD_LETTER}'", opened_at="deadAt"
+        Severity.CRITICAL, f"state = '{DeliveryState.DEAD_LETTER}'", opened_at="deadAt", waits=True
     ),
     IncidentClass.TURN_FAILED: Rule(
         Severity.MAJOR,
@@ -98,9 +101,14 @@ RULES: dict[IncidentClass, Rule] = {
         f" or {_ALIVE} and doneAt > processDueAt",
         opened_at="processDueAt",
         closed_at="doneAt",
+        waits=True,
     ),
     IncidentClass.LATE_ACK: Rule(
-        Severity.MINOR, "acceptedAt > acceptDueAt", opened_at="acceptDueAt", closed_at="acceptedAt"
+        Severity.MINOR,
+        "acceptedAt > acceptDueAt",
+        opened_at="acceptDueAt",
+        closed_at="acceptedAt",
+        waits=True,
     ),
     IncidentClass.ANSWERED_AFTER_DEAD_LETTER: Rule(
         Severity.MAJOR,
@@ -113,6 +121,7 @@ RULES: dict[IncidentClass, Rule] = {
         f" and (finishedAt > completeDueAt or {_UNFINISHED} and completeDueAt < {{as_of}})",
         opened_at="completeDueAt",
         closed_at="finishedAt",
+        waits=True,
     ),
     IncidentClass.PROGRESS_BREACH: Rule(
         Severity.MAJOR,
@@ -120,6 +129,7 @@ RULES: dict[IncidentClass, Rule] = {
         f" and (finishedAt > progressDueAt or {_UNFINISHED} and progressDueAt < {{as_of}})",
         opened_at="progressDueAt",
         closed_at="finishedAt",
+        waits=True,
     ),
     IncidentClass.TASK_FAILED: Rule(
         Severity.MAJOR,

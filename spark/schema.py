@@ -33,7 +33,7 @@ class Flag(StrEnum):
     FOREIGN_SOURCE = "foreign_source"
     """The event names another node than the one whose outbox it is in."""
     BAD_PAYLOAD = "bad_payload"
-    """An ACK or dead letter without a readable record, or about another event than its ``corrId``."""
+    """An ACK, dead letter or signal without a readable record, or about another event than its ``corrId``."""
     UNREADABLE_TASK = "unreadable_task"
     """A task's event whose payload cannot be read: the step was taken, its details are not known."""
     UNKNOWN_KIND = "unknown_kind"
@@ -77,7 +77,7 @@ class EventRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     error: str | None = None
     """Of an ACK or dead letter, at most 500 characters."""
     reason: str | None = None
-    """Of a dead letter, at most 500 characters."""
+    """Of a dead letter, or of maintenance that is announced; at most 500 characters."""
     attempts: int | None = None
     """Of a dead letter: how often it was tried."""
     engaged_at: Micros | None = None
@@ -102,6 +102,12 @@ class EventRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Of a ``task_create``: how soon it must be done."""
     error_class: str | None = None
     """Of a ``task_failed``."""
+    signal: str | None = None
+    """Of a signal: which one it is, at most 500 characters."""
+    until_at: Micros | None = None
+    """Of maintenance that is announced: when the node expects to be back."""
+    is_over: bool | None = None
+    """Of maintenance: the node is back."""
     digest: int | None = None
     """The first 63 bits of the entry's leaf in its chain: two copies of one entry have the same."""
     bytes: int
@@ -115,6 +121,7 @@ class ColumnType(StrEnum):
 
     STRING = "string"
     LONG = "long"
+    BOOLEAN = "boolean"
     TIMESTAMP = "timestamp"
     """Microseconds, UTC."""
 
@@ -130,6 +137,7 @@ class Column(NamedTuple):
 _TYPES: dict[object, ColumnType] = {
     str: ColumnType.STRING,
     int: ColumnType.LONG,
+    bool: ColumnType.BOOLEAN,
     Micros: ColumnType.TIMESTAMP,
 }
 
@@ -150,6 +158,7 @@ def arrow_schema() -> "pa.Schema":
     types = {
         ColumnType.STRING: pa.string(),
         ColumnType.LONG: pa.int64(),
+        ColumnType.BOOLEAN: pa.bool_(),
         ColumnType.TIMESTAMP: pa.timestamp("us", tz="UTC"),
     }
     return pa.schema([pa.field(name, types[kind], nullable) for name, kind, nullable in COLUMNS])
@@ -162,6 +171,7 @@ def spark_schema() -> "StructType":
     types: dict[ColumnType, T.DataType] = {
         ColumnType.STRING: T.StringType(),
         ColumnType.LONG: T.LongType(),
+        ColumnType.BOOLEAN: T.BooleanType(),
         ColumnType.TIMESTAMP: T.TimestampType(),
     }
     return T.StructType([T.StructField(column.name, types[column.type]) for column in COLUMNS])

@@ -39,6 +39,22 @@ class ClassCount(msgspec.Struct, frozen=True, rename="camel"):
     severity: str
     incidents: int
     open: int
+    during_maintenance: int = 0
+    """Of all, those that opened while a node that they waited for was away as it had announced."""
+
+
+class Maintenance(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """A time for which a node had announced that it would be away."""
+
+    node: str
+    start_at_ms: int
+    end_at_ms: int | None = None
+    """When it said that it was back, or the time that it had named if that was before; null: not over."""
+    until_at_ms: int | None = None
+    """When it expected to be back."""
+    reason: str | None = None
+    position: str
+    """Of the announcement in the node's outbox."""
 
 
 class Bucket(msgspec.Struct, frozen=True, rename="camel"):
@@ -100,6 +116,8 @@ class IncidentLine(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     deliveries: int | None = None
     detail: str | None = None
     position: str | None = None
+    maintenance_of: tuple[str, ...] | None = None
+    """Nodes in whose announced maintenance it opened."""
 
 
 class IncidentCount(msgspec.Struct, frozen=True, rename="camel"):
@@ -160,6 +178,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """Those with the most open incidents first."""
     incidents: tuple[IncidentLine, ...]
     """The worst and newest; the Parquet table has all of them."""
+    maintenances: tuple[Maintenance, ...] = ()
+    """The latest first; the Parquet table has more."""
 
     @property
     def missing_nodes(self) -> tuple[str, ...]:
@@ -172,6 +192,11 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     def open_incidents(self) -> int:
         """Incidents that nothing has closed."""
         return sum(count.open for count in self.classes)
+
+    @property
+    def during_maintenance(self) -> int:
+        """Incidents that opened while a node that they waited for was away as it had announced."""
+        return sum(count.during_maintenance for count in self.classes)
 
     def of(self, dimension: str) -> tuple[LatencyLine, ...]:
         """The latency lines of one dimension."""

@@ -56,9 +56,14 @@ async def _tell(speaker: AgentClient, line: IncidentLine) -> bool:
         opened_at=_time(line.opened_at_ms),
         closed_at=_time(line.closed_at_ms),
         ref=line.root_id,
-        detail=(line.detail or "")[:DETAIL_CHARS_MAX],
+        detail=_detail(line)[:DETAIL_CHARS_MAX],
     )
     return not told.duplicate
+
+
+def _detail(line: IncidentLine) -> str:
+    away = f"during maintenance of {' and '.join(line.maintenance_of)}" if line.maintenance_of else ""
+    return "; ".join(filter(None, (away, line.detail)))
 
 
 def notice_id(line: IncidentLine) -> str:

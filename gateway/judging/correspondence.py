@@ -93,7 +93,7 @@ CORRESPONDENCES: dict[str, Correspondence] = {
     "own_stream_forked": Correspondence(Seen.GATEWAY, "the forked node's own view of a fork"),
     "copy_runs": Correspondence(Seen.GATEWAY, "a second process with this node's key"),
     "reported": Correspondence(Seen.GATEWAY, "what a report told the mesh: the report is its source"),
-    "maintenance": Correspondence(Seen.GATEWAY, "a node said that it would be away; reports count as ever"),
+    "maintenance": Correspondence(Seen.GATEWAY, "said to be away; reports mark what opened meanwhile"),
     "blobs_full": Correspondence(Seen.GATEWAY, "about the room on one node"),
     "blob_wrong_size": Correspondence(Seen.GATEWAY, "about a file, which is in no outbox"),
 }  # fmt: skip

@@ -270,7 +270,7 @@ def _whole(run: list[Span]) -> Span:
 
 def _join(parts: list[LakePath], path: LakePath) -> None:
     """One file with the rows of all, each entry once, that ends in the checkpoint of the last."""
-    tables, due = [], 0
+    tables, due = [arrow_schema().empty_table()], 0  # older parts lack columns that came later
     for part in parts:
         span = span_of(part.name)
         assert span is not None, "spans were made from names"

@@ -11,6 +11,7 @@ from outbox.envelope import (
     DeadLetter,
     Event,
     Header,
+    Signal,
     agrees,
     decode_event,
     decode_header,
@@ -74,6 +75,9 @@ class _Said(msgspec.Struct, frozen=True):
     deliveries: int | None = None
     eta_at: Micros | None = None
     task: TaskPayload = TaskPayload()
+    signal: str | None = None
+    until_at: Micros | None = None
+    is_over: bool | None = None
     flags: tuple[Flag, ...] = ()
 
 
@@ -115,6 +119,9 @@ def _row(entry: Entry, stream: Identity, header: Header, event: Event, now_ms: i
         accept_within_ms=_bound(answer.task.accept_within_ms),
         complete_within_ms=_bound(answer.task.complete_within_ms),
         error_class=_cut(answer.task.error_class),
+        signal=answer.signal,
+        until_at=answer.until_at,
+        is_over=answer.is_over,
         digest=_digest(entry),
         bytes=len(entry.body),
         flags=",".join(dict.fromkeys(flags)) or None,
@@ -149,6 +156,8 @@ def _answer(event: Event) -> _Said:
         match known_kind(event.kind):
             case Kind.ACK:
                 answer = _of_ack(event, decode_payload(event, Ack))
+            case Kind.SIGNAL:
+                return _of_signal(decode_payload(event, Signal))
             case Kind.DEAD_LETTER:
                 answer = _of_dead_letter(decode_payload(event, DeadLetter))
             case _:
@@ -193,6 +202,19 @@ def _of_task(event: Event) -> _Said:
         return _Said(eta_at=_micros(task.eta_at), error=_cut(task.error), task=task)
     except InvalidEvent:
         return _Said(flags=(Flag.UNREADABLE_TASK,))
+
+
+def _of_signal(signal: Signal) -> _Said:
+    """Which one it is, and what it announces."""
+    notice = signal.maintenance
+    if notice is None:
+        return _Said(signal=_cut(signal.signal))
+    return _Said(
+        signal=_cut(signal.signal),
+        reason=_cut(notice.reason) or None,
+        until_at=_micros(notice.until),
+        is_over=notice.over,
+    )
 
 
 def _of_dead_letter(letter: DeadLetter) -> _Said:

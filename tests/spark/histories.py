@@ -48,6 +48,17 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     """The node whose agent works on it, when it is not the one it was routed to."""
 
 
+class Announced(msgspec.Struct, frozen=True, kw_only=True):
+    """What a node says of its maintenance."""
+
+    node: str
+    at_ms: int
+    """After the message was created."""
+    until_ms: int | None = None
+    """After it was said."""
+    is_over: bool = False
+
+
 class Script(msgspec.Struct, frozen=True, kw_only=True):
     """What one root event goes through."""
 
@@ -74,6 +85,8 @@ class Script(msgspec.Struct, frozen=True, kw_only=True):
     """An ACK for it stands in another node's name, and is flagged."""
     hops: int = 0
     task: Task | None = None
+    announced: Announced | None = None
+    """Said meanwhile."""
 
     @property
     def is_for_several(self) -> bool:
@@ -97,6 +110,14 @@ tasks = st.builds(
     by=st.sampled_from((None, None, None, "007")),
 )
 
+announcements = st.builds(
+    Announced,
+    node=st.sampled_from(NODES),
+    at_ms=delays,
+    until_ms=st.none() | delays,
+    is_over=st.sampled_from((False, False, True)),
+)
+
 scripts = st.builds(
     Script,
     created_ms=st.integers(0, 3_700_000).map(lambda ms: START_MS + ms),
@@ -115,6 +136,7 @@ scripts = st.builds(
     forged=st.booleans(),
     hops=st.sampled_from((0, 0, 1, 15, 16)),
     task=st.none() | tasks,
+    announced=st.none() | st.none() | announcements,
 )
 
 
@@ -194,7 +216,23 @@ def _events(number: int, script: Script, count: int) -> Iterator[EventRow]:
     if script.task and script.answers is None:
         yield from _steps(number, script, script.task, receiver)
     yield _row(script.sender, "signal", created_ms, root, corr_id=None)
+    if script.announced is not None:
+        yield _announcement(script.announced, created_ms + script.announced.at_ms, root)
     yield _row(script.sender, "from_the_future", created_ms, root, corr_id=None, flags=Flag.UNKNOWN_KIND)
+
+
+def _announcement(said: Announced, at_ms: int, root: str) -> EventRow:
+    return _row(
+        said.node,
+        "signal",
+        at_ms,
+        root,
+        corr_id=None,
+        signal="maintenance",
+        reason="new disk",
+        until_at=None if said.until_ms is None else _micros(at_ms + said.until_ms),
+        is_over=said.is_over,
+    )
 
 
 def _attempts(number: int, script: Script, count: int) -> Iterator[EventRow]:

@@ -297,6 +297,44 @@ def _skewed(found: dict[str, Life]):
         yield "clock_skew", subject, min(times), None
 
 
+WAITING = {
+    "never_accepted", "accepted_not_processed", "late_ack", "dead_letter", "eta_breach", "progress_breach",
+}  # fmt: skip
+
+
+def away(rows: Iterable[EventRow]) -> dict[str, list[tuple[int, int | None]]]:
+    """By node the times that it had announced to be away, in microseconds; None: not over."""
+    said = {
+        (row.source_node_id, row.epoch, row.seq): row
+        for row in rows
+        if row.kind == "signal" and row.signal == "maintenance" and not flags(row) & LIES
+    }
+    found: dict[str, list[tuple[int, int | None]]] = defaultdict(list)
+    in_order = [said[place] for place in sorted(said) if _time(said[place]) is not None]
+    for place, row in enumerate(in_order):
+        later = in_order[place + 1 :]
+        following = next((each for each in later if each.source_node_id == row.source_node_id), None)
+        end = _first((row.until_at, _time(following) if following is not None else None))
+        if not row.is_over and (end is None or end > row.created_at):
+            found[row.source_node_id].append((row.created_at, end))
+    return found
+
+
+def meanwhile(hits: Incidents, found: dict[str, Life], rows: Iterable[EventRow]) -> dict[str, set[str]]:
+    """By incident the nodes that were away as announced when it opened, where there are any."""
+    times = away(rows)
+    nodes = {}
+    for name, subject, opened, _ in hits:
+        life = found.get(subject) if name in WAITING and opened is not None else None
+        waited_for = {life.from_node, life.to_node} if life is not None else set()
+        nodes[f"{name}:{subject}"] = {
+            node
+            for node in waited_for
+            if any(start <= opened and (end is None or opened < end) for start, end in times.get(node, ()))
+        }
+    return {incident: names for incident, names in nodes.items() if names}
+
+
 def percentile(values: list[int], percent: int) -> int | None:
     """The smallest value that at least this share of the values does not exceed."""
     ordered = sorted(values)

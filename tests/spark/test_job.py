@@ -135,6 +135,13 @@ def tells_what_the_oracle_tells(spark, tmp_path, told, adaptive):
     assert len({row["incidentId"] for row in found}) == len(found) == len(truth)
     assert sum(line.incidents for line in summary.classes) == len(truth)
     assert summary.open_incidents == sum(closed is None for *_, closed in truth)
+    meanwhile = {row["incidentId"]: set(row["maintenanceOf"]) for row in found if row["maintenanceOf"]}
+    assert meanwhile == oracle.meanwhile(truth, lives, rows)
+    assert summary.during_maintenance == len(meanwhile)
+    announced = {
+        (row["node"], micros(row["startAt"]), micros(row["endAt"])) for row in table(out, "maintenance")
+    }
+    assert announced == {(node, *span) for node, spans in oracle.away(rows).items() for span in spans}
     gone = {(row["node"], seq) for row in table(out, "gaps") for seq in range(row["first"], row["last"] + 1)}
     assert gone == {(node, seq) for (node, _), seqs in oracle.missing(rows).items() for seq in seqs}
 

@@ -121,6 +121,17 @@ def test_files_of_an_older_version_lack_optional_columns_and_are_sound(tmp_path)
     assert problems(lake) == ["it has other columns than this version knows"]
 
 
+def test_files_that_all_lack_a_column_of_now_are_compacted_and_read(tmp_path):
+    lake = fill(tmp_path, 20)
+    for path in paths(lake):
+        table = pq.read_table(path, partitioning=None)
+        pq.write_table(table.drop_columns(["signal", "untilAt", "isOver", "etaAt"]), path)
+    assert lake.compact(lake.streams()[0]).written == 1
+    (path,) = paths(lake)
+    assert pq.read_schema(path).equals(arrow_schema())
+    assert lake.verify(lambda _: verify).faults == ()
+
+
 def test_compacting_writes_one_file_in_place_of_many_and_the_cursor_stays(tmp_path):
     lake = fill(tmp_path, 95)
     before = lake.cursor(STREAM.mesh, STREAM.node)

@@ -3,7 +3,7 @@ import pytest
 
 from gateway.lake.rows import row_of
 from outbox.chain import Entry
-from outbox.envelope import Ack, DeadLetter, RouteDecision, Trace
+from outbox.envelope import Ack, DeadLetter, MaintenanceNotice, RouteDecision, Signal, Trace, encode_payload
 from outbox.kinds import AckStatus, Outcome
 from outbox.timestamps import parse_rfc3339, rfc3339
 from spark.limits import COUNT_MAX, CREATED_AHEAD_MS_MAX, TEXT_MAX
@@ -51,6 +51,34 @@ def test_a_dead_letter_tells_why():
         answer(9, 7, DeadLetter(ref=event_id(7), reason="expired", attempts=8, last_error="no answer"))
     )
     assert (made.root_id, made.reason, made.error, made.attempts) == (event_id(7), "expired", "no answer", 8)
+
+
+@pytest.mark.parametrize(
+    ("signal", "expected"),
+    [
+        (Signal(signal="retention_floor", detail="x"), ("retention_floor", None, None, None)),
+        (Signal(signal="m" * 900), ("m" * TEXT_MAX, None, None, None)),
+        (
+            Signal(signal="maintenance", maintenance=MaintenanceNotice(until=rfc3339(NOW_MS), reason="disk")),
+            ("maintenance", NOW_MS * 1000, False, "disk"),
+        ),
+        (
+            Signal(signal="maintenance", maintenance=MaintenanceNotice(over=True)),
+            ("maintenance", None, True, None),
+        ),
+    ],
+)
+def test_a_signal_tells_which_one_it_is_and_what_it_announces(signal, expected):
+    made = row(message(9, kind="signal", to_agent_id=None, payload=encode_payload(signal)), to="*")
+    assert (made.signal, made.until_at, made.is_over, made.reason) == expected
+    assert (made.root_id, made.flags) == (event_id(9), None)
+
+
+@pytest.mark.parametrize("maintenance", [{"until": "soon"}, {"until": 5}, "gone"])
+def test_a_signal_that_cannot_be_read_announces_nothing(maintenance):
+    payload = msgspec.Raw(msgspec.json.encode({"signal": "maintenance", "maintenance": maintenance}))
+    made = row(message(9, kind="signal", to_agent_id=None, payload=payload), to="*")
+    assert (made.signal, made.flags) == (None, "bad_payload")
 
 
 def test_a_task_tells_its_versions_and_times_and_an_unreadable_one_is_still_a_step():
