@@ -23,10 +23,20 @@ class Denied(CallerError):
 
     code = "refused"
 
-    def __init__(self, wire_code: str, what: str, *, hint: str = "", retryable: bool = False) -> None:
+    def __init__(
+        self,
+        wire_code: str,
+        what: str,
+        *,
+        hint: str = "",
+        retryable: bool = False,
+        words: tuple[str, ...] = (),
+    ) -> None:
         super().__init__(what, hint=hint)
         self.wire_code = wire_code
         self.is_retryable = retryable
+        self.words = words
+        """Signed revocations that explain it; whoever reads them verifies them."""
 
 
 def as_told(error: MeshError) -> tuple[str, bool]:

@@ -220,7 +220,7 @@ class Rooms:
         return fitting((record.text for record in self.revocations()), HELLO_CHARS_MAX)
 
     def hear(self, texts: Iterable[str]) -> None:
-        """Words about revoked keys that came over a link, or out of the journal: what counts is said."""
+        """Words about revoked keys, from a link, a refusal or the journal: what counts is said."""
         for text in texts:
             try:
                 record = parse_record(text)

@@ -8,7 +8,7 @@ from gateway.limits import PROBLEM_CODE_CHARS_MAX, PROBLEM_TEXT_CHARS_MAX
 MEDIA_TYPE = "application/problem+json"
 
 
-class Problem(msgspec.Struct, frozen=True, kw_only=True):
+class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The document's members."""
 
     type: str
@@ -20,6 +20,8 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     code: str
     hint: str
     retryable: bool
+    revocations: tuple[str, ...] = ()
+    """Of ``node_revoked`` at the peer listener: the signed words about the key. Left out where none are."""
 
 
 class _Read(msgspec.Struct, frozen=True):
@@ -29,6 +31,7 @@ class _Read(msgspec.Struct, frozen=True):
     detail: str = ""
     hint: str = ""
     retryable: bool = False
+    revocations: tuple[str, ...] = ()
 
 
 def refusal_of(place: str, status: int, body: bytes) -> Denied | Unreachable:
@@ -39,4 +42,10 @@ def refusal_of(place: str, status: int, body: bytes) -> Denied | Unreachable:
         return Unreachable(f"what answers HTTP {status} at {place} is no gateway", hint="check the address")
     code = problem.code[:PROBLEM_CODE_CHARS_MAX]
     what = problem.detail[:PROBLEM_TEXT_CHARS_MAX] or code
-    return Denied(code, what, hint=problem.hint[:PROBLEM_TEXT_CHARS_MAX], retryable=problem.retryable)
+    return Denied(
+        code,
+        what,
+        hint=problem.hint[:PROBLEM_TEXT_CHARS_MAX],
+        retryable=problem.retryable,
+        words=problem.revocations,
+    )

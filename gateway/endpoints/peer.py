@@ -33,6 +33,7 @@ from auth.messages import (
 from gateway.crashpoint import CrashPoint, crashpoint
 from gateway.door import PIPE_ROOM, check_member
 from gateway.endpoints.errors import BadRequest, BodyTooLarge, ForeignOrigin, Misdirected
+from gateway.endpoints.outcasts import explained
 from gateway.endpoints.problems import fail, hung_up, problem_of, refuse_route, response_of
 from gateway.endpoints.reading import host_of, need_json
 from gateway.endpoints.turn_sockets import REVOKED
@@ -100,8 +101,7 @@ class _Endpoints:
 
     async def exchange(self, request: Request) -> Response:
         body = await self._body(request)
-        answer = await self._runtime.ask(Exchange(self._runtime.req(), body, _client(request)))
-        assert isinstance(answer, Ticketed)
+        answer = await self._knock(EXCHANGE_PATH, Exchange(self._runtime.req(), body, _client(request)))
         crashpoint(CrashPoint.EXCHANGE_AFTER_COMMIT)
         return _json(answer.body)
 
@@ -118,9 +118,18 @@ class _Endpoints:
 
     async def renew(self, request: Request) -> Response:
         body = await self._body(request)
-        answer = await self._runtime.ask(Renew(self._runtime.req(), body, _client(request)))
-        assert isinstance(answer, Ticketed)
+        answer = await self._knock(RENEW_PATH, Renew(self._runtime.req(), body, _client(request)))
         return _json(answer.body)
+
+    async def _knock(self, path: str, knock: Exchange | Renew) -> Ticketed:
+        """Raises Denied; who was put out is told by whom and why."""
+        try:
+            answer = await self._runtime.ask(knock)
+        except Denied as refusal:
+            here = self._desk.local.identity.node
+            raise explained(refusal, path, knock.body, here, self._desk.rooms) from None
+        assert isinstance(answer, Ticketed)
+        return answer
 
     def socket_for(self, room: str) -> Callable[[WebSocket], Awaitable[None]]:
         """The handler of one channel's upgrades."""

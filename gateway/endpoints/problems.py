@@ -12,7 +12,7 @@ from starlette.responses import Response
 from gateway.api.problem import MEDIA_TYPE, Problem
 from gateway.endpoints.errors import BadRequest, MethodRefused, NoRoute
 from gateway.endpoints.limits import RETRY_AFTER_S
-from gateway.errors import as_told
+from gateway.errors import Denied, as_told
 from outbox.errors import CallerError, MeshError, PeerError
 
 STATUS: dict[str, int] = {
@@ -67,6 +67,7 @@ def problem_of(error: MeshError) -> Problem:
         code=code,
         hint=error.hint,
         retryable=retryable,
+        revocations=error.words if isinstance(error, Denied) else (),
     )
 
 

@@ -17,6 +17,7 @@ from auth.gateway_proofs import Pin
 from auth.keys import PublicKey
 from gateway.clock import Clock
 from gateway.door import CURSORS_ROOM, PIPE_ROOM, STATE_ROOM, admitted_key
+from gateway.errors import Denied
 from gateway.links.limits import DEFER_S, DIRECT_PEERS_MAX, REVOKED_TOLD_WITHIN_S, ROOM_PEERS_MAX
 from gateway.links.link import Link
 from gateway.links.local import Local
@@ -166,7 +167,12 @@ class Peering:
     async def _headers(self, contact: Contact, channel: str) -> dict[str, str]:
         await self._my_turn(contact.node, channel)
         pin = Pin(mesh=self._local.identity.mesh, jkt=contact.key.jkt, seed=False)
-        opening = await self._office.renew(contact.url, pin, channel, PATHS[channel])
+        try:
+            opening = await self._office.renew(contact.url, pin, channel, PATHS[channel])
+        except Denied as refusal:
+            if refusal.words:  # this node was put out while it was away, and hears of it here first
+                self._rooms.hear(refusal.words)
+            raise
         return opening.headers
 
     async def _my_turn(self, peer: NodeId, channel: str) -> None:

@@ -92,7 +92,10 @@ async def test_a_word_in_hello_is_enough_and_stays(seed: Node) -> None:
                 return SqliteLedger(journal).is_revoked(pi.key.public.jkt)
 
         await until(kept, READY_WITHIN_S, "the ledger knows")
-        assert_refusal(await pi.renew(("pipe",)), 403, "node_revoked")
+        refused = await pi.renew(("pipe",))
+        assert_refusal(refused, 403, "node_revoked")
+        assert refused.json["revocations"] == [said]
+        assert refused.json["detail"] == "this key of pi was revoked: by root, lost"
         assert "lost" in (await revoked(seed))["pi"]
         assert (await mbp.renew(("pipe",))).status == 200
     seed.home.room.unlink()
@@ -113,6 +116,23 @@ async def test_a_word_of_who_may_not_is_nothing(seed: Node) -> None:
             await pipe.next(Have)
         assert await revoked(seed) == {}
         assert (await pi.renew(("pipe",))).status == 200
+
+
+async def test_a_banned_name_is_told_why_with_any_key_and_others_are_told_nothing(seed: Node) -> None:
+    async with serving(seed, Clock()):
+        door = await door_of(seed)
+        pi = await member(door, "pi")
+        async with seed.client() as gateway:
+            await gateway.revoke_node("pi", ban=True, reason="for good")
+        thief = door.newcomer("pi")
+        refused = await thief.exchange(await door.invite("pi"), ("pipe",))
+        assert_refusal(refused, 403, "node_revoked")
+        assert refused.json["detail"] == "the name pi was revoked for good: by vps, for good"
+        (told,) = refused.json["revocations"]
+        assert revocation_body(parse_record(str(told))).public_key == base64url.encode(pi.key.public.raw)
+        stranger = await door.newcomer("lab").renew(("pipe",))
+        assert_refusal(stranger, 403, "node_mismatch")
+        assert "revocations" not in stranger.json
 
 
 async def test_a_link_ends_so_that_the_next_one_tells(seed: Node) -> None:
