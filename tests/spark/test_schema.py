@@ -16,7 +16,7 @@ def test_both_schemas_have_the_columns_in_order():
 def test_times_are_microseconds_in_utc_and_places_are_required():
     types = {column.name: column.type for column in COLUMNS}
     times = {name for name, kind in types.items() if kind is ColumnType.TIMESTAMP}
-    assert times == {"createdAt", "expiresAt", "engagedAt", "etaAt"}
+    assert times == {"createdAt", "expiresAt", "engagedAt", "etaAt", "untilAt"}
     assert all(arrow_schema().field(name).type == pa.timestamp("us", tz="UTC") for name in times)
     required = {column.name for column in COLUMNS if not column.nullable}
     assert required == {"sourceNodeId", "epoch", "seq", "bytes"}
