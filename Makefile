@@ -10,9 +10,12 @@ STAMP := $(VENV)/.installed
 PACKAGES := gateway stateroom outbox auth spark
 DEMO_ARGS ?=
 TEST_ARGS ?=
+TEST_JOBS ?= 2
 SOAK_SEEDS ?= 3000
 SOAK_RUNS ?= 1 2 3 4 5 6 7 8
 export PYTHON
+# Tests start hundreds of gateways; without compiled modules each would compile them anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 
@@ -22,8 +25,8 @@ help: ## Show this list
 demo: $(STAMP) ## Run three gateways, a conversation, a crash and the SLA report
 	$(BIN)/gateway demo $(DEMO_ARGS)
 
-test: $(STAMP) ## Run the test suite
-	$(BIN)/pytest $(TEST_ARGS)
+test: $(STAMP) ## Run the test suite, in two processes when it is all of it
+	$(BIN)/pytest $(or $(TEST_ARGS),-n $(TEST_JOBS))
 
 test-long: $(STAMP) ## Run the tests that take minutes
 	$(BIN)/pytest -m long $(TEST_ARGS)

@@ -3,6 +3,7 @@
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -10,6 +11,16 @@ from hypothesis import settings
 # A machine that others use too may stop any example for longer than Hypothesis thinks is fine.
 settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Share the suite as it is best shared, unless ``--dist`` says another way."""
+    if config.getoption("dist") != "load":
+        return None
+    from tests.sharing import Shares
+
+    return Shares(config, log)
 
 
 @pytest.fixture

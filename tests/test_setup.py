@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.sharing import SINGLE, WHOLE, share_of
+
 ROOT = Path(__file__).parents[1]
 FIND = ROOT / "scripts" / "find-python"
 SETUP = ROOT / "scripts" / "setup"
@@ -76,3 +78,42 @@ def test_a_python_without_ensurepip_is_told_about_the_package(folder: Path, tmp_
     assert made.returncode == 1
     assert "apt install python3-venv" in made.stderr
     assert not (tmp_path / "venv").exists()
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ((), "-n 2"),
+        (("TEST_JOBS=4",), "-n 4"),
+        (("TEST_ARGS=tests/outbox -k chain",), "tests/outbox -k chain"),
+    ],
+)
+def test_all_of_the_suite_is_shared_by_processes_and_a_part_of_it_runs_in_one(
+    asked: tuple[str, ...], words: str
+) -> None:
+    shown = subprocess.run(
+        ["make", "--no-print-directory", "-n", "test", *asked],
+        cwd=ROOT,
+        env={"PATH": os.environ["PATH"]},  # without what a make around this one was asked for
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert shown.stdout.splitlines()[-1] == f".venv/bin/pytest {words}"
+
+
+@pytest.mark.parametrize(
+    ("test", "share"),
+    [
+        ("tests/outbox/test_chain.py::test_it[a::b]", "tests/outbox/test_chain.py"),
+        ("tests/spark/test_sla.py::test_it", "tests/spark/"),
+        ("tests/mesh/test_links.py::test_it[x]", "tests/mesh/test_links.py::test_it[x]"),
+    ],
+)
+def test_a_share_is_a_file_or_all_that_uses_spark_or_one_long_test(test: str, share: str) -> None:
+    assert share_of(test) == share
+
+
+def test_every_folder_that_is_shared_in_a_way_of_its_own_is_there() -> None:
+    assert [folder for folder in (*WHOLE, *SINGLE) if not (ROOT / folder).is_dir()] == []
