@@ -1,5 +1,7 @@
 """Turns that are accepted and wait for a blob, by the blob."""
 
+from itertools import islice
+
 from gateway.engine.turnkey import Place
 from outbox.blobref import BlobId, blob_of
 from outbox.records import Received
@@ -32,9 +34,9 @@ class Awaited:
             if not self._places[blob]:
                 del self._places[blob]
 
-    def turns(self, blob: BlobId) -> list[str]:
-        """The keys of all that wait for a blob."""
-        return list(self._places.get(blob, {}).values())
+    def turns(self, blob: BlobId, most: int) -> list[str]:
+        """The keys of the oldest that wait for a blob, at most so many."""
+        return list(islice(self._places.get(blob, {}).values(), most))
 
 
 def is_missing(store: Store, blob: BlobId | None) -> bool:

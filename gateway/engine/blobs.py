@@ -5,14 +5,18 @@ its name. The wait burns no delivery and ends at the event's expiry. Nobody's sa
 content: whoever wrote the file has hashed it.
 """
 
+from itertools import takewhile
+
+from gateway.engine import acks
 from gateway.engine.bloblife import BlobDropped, BlobKept, BlobLost, BlobsFit, BlobsFull, KeepBlob
+from gateway.engine.errands import Task
 from gateway.engine.inputs import Reply, Send
 from gateway.engine.limits import BLOBS_DROPPED_MAX
 from gateway.engine.tick import Tick
 from gateway.engine.turns import Turns
-from outbox.blobref import blob_id, check_ref
+from outbox.blobref import BlobId, blob_id, check_ref
 from outbox.errors import InvalidEvent, NotFound
-from outbox.records import Blob
+from outbox.records import Blob, Errand
 
 BLOBS_FULL = "blobs_full"
 
@@ -41,16 +45,56 @@ def keep(tick: Tick, turns: Turns, request: KeepBlob) -> BlobKept:
     if row is None:
         row = Blob(sha256=request.sha256, bytes=request.bytes, stored_at_ms=tick.now.wall_ms)
         tick.store.put_blob(row)
-        turns.blob_here(tick, row)
+        _arrive(tick, turns, row.sha256)
     else:
         _renew(tick, row)
     return BlobKept(request.req, row.sha256, row.bytes)
 
 
 def lose(tick: Tick, turns: Turns, item: BlobLost) -> None:
-    """A blob will not come: the turns that wait for it have failed."""
-    if tick.store.blob(item.sha256) is None:
-        turns.blob_lost(tick, item.sha256, item.why)
+    """A blob will not come: the turns that wait for it fail."""
+    if tick.store.blob(item.sha256) is None and turns.awaiting(tick, item.sha256, 1):
+        row = Errand(Task.LOSS, item.sha256, f"{tick.now.wall_ms} {acks.cut(item.why)}")
+        tick.errands.begin(tick, Losing(turns, row))
+
+
+def _arrive(tick: Tick, turns: Turns, blob: BlobId) -> None:
+    """What has not failed yet, for a blob that was said to be lost, is dealt after all."""
+    tick.errands.drop(tick, Task.LOSS, blob)
+    if turns.awaiting(tick, blob, 1):
+        tick.errands.begin(tick, Arriving(turns, Errand(Task.ARRIVAL, blob)))
+
+
+class Arriving:
+    """Deal what waited for a blob that is here. Until all is dealt, what comes for it waits behind."""
+
+    def __init__(self, turns: Turns, row: Errand) -> None:
+        self.row = row
+        self._turns = turns
+
+    def some(self, tick: Tick, most: int) -> int:
+        """See ``errands.Work``."""
+        rows = self._turns.awaiting(tick, BlobId(self.row.subject), most)
+        for row in rows:
+            self._turns.blob_here(tick, row)
+        return len(rows)
+
+
+class Losing:
+    """Let what waited for a blob fail. What was accepted after it was lost waits for it anew."""
+
+    def __init__(self, turns: Turns, row: Errand) -> None:
+        self.row = row
+        self._turns = turns
+
+    def some(self, tick: Tick, most: int) -> int:
+        """See ``errands.Work``."""
+        lost_at_ms, _, why = self.row.detail.partition(" ")
+        rows = self._turns.awaiting(tick, BlobId(self.row.subject), most)
+        failed = list(takewhile(lambda row: row.accepted_at_ms <= int(lost_at_ms), rows))
+        for row in failed:
+            self._turns.turn_away(tick, row, why)
+        return len(failed)
 
 
 def note_room(tick: Tick, item: BlobsFull | BlobsFit) -> None:

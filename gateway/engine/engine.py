@@ -18,13 +18,14 @@ from gateway.engine import (
     leaving,
     newcomers,
     operations,
-    recall,
+    questioning,
     receiver,
     rerouting,
     sender,
     signals,
     streams,
     timers,
+    vouching,
 )
 from gateway.engine.absences import Absences
 from gateway.engine.bloblife import BlobLost, BlobsFit, BlobsFull, KeepBlob
@@ -155,7 +156,7 @@ class Engine:
             self._settle_loopback(tick)
         rerouting.reroute(tick)
         timers.run_timers(tick)
-        recall.ask_again(tick, self._turns)
+        questioning.ask_again(tick, self._turns)
         farewell.give_up(tick, self._turns)
         self._do_errands(tick)
         self._turns.deal(tick)
@@ -329,16 +330,16 @@ class Engine:
             self._absences.see(view, tick.now.mono_ms)
         epochs.look(tick, self._own)
         forks.note(tick)
-        self._judge_view(tick)
+        self._judge_view(tick, before)
         streams.see_floors(tick, self._turns)
         attempts.see_owners(tick, before)
         for node, cursors in view.cursors.items():
             if before.cursors.get(node) != cursors and node != self._identity.node:
                 timers.find_lost(tick, node)
 
-    def _judge_view(self, tick: Tick) -> None:
+    def _judge_view(self, tick: Tick, before: View | None = None) -> None:
         """Each view is looked at once; the first one when the engine was built anew over held rows."""
         if self._view_is_new:
             farewell.see(tick, self._turns)
-            self._turns.release_held(tick)
+            vouching.see(tick, self._turns, before)
         self._view_is_new = False

@@ -9,7 +9,7 @@ Source: "The stream" of ``docs/PROTOCOL.md``.
 
 from typing import Protocol
 
-from gateway.engine import recall, repeating
+from gateway.engine import questioning, recall, repeating
 from gateway.engine.effects import CopyRuns, EpochBegan, ForkFound, StreamShown
 from gateway.engine.inputs import Now, StreamKnown
 from gateway.engine.limits import EPOCHS_TOLD_MAX
@@ -180,4 +180,6 @@ def _begin(tick: Tick, own: OwnStream, turns: Turns) -> None:
     tick.effects.append(EpochBegan(tick.identity))
     repeating.begin(tick, previous, known.seq)
     if own.reason in FORGETS:
-        recall.ask(tick, turns, previous, known.seq, wait=own.ask, take_back=own.reason is Reason.RESTORE)
+        questioning.ask(
+            tick, turns, previous, known.seq, wait=own.ask, take_back=own.reason is Reason.RESTORE
+        )

@@ -33,16 +33,24 @@ _Tick_contra = TypeVar("_Tick_contra", bound=Part, contravariant=True)
 class Task(StrEnum):
     """The kinds of errands."""
 
+    AGAIN = "again"
+    """A node that has read the question what this one did, and has not answered, is asked once more."""
+    ARRIVAL = "arrival"
+    """A blob has come: what waits for it is dealt."""
     ASKING = "asking"
     """A node is asked what became of all that it has accepted."""
     ENDING = "ending"
     """A node was put out: what it is owed ends."""
+    HANDS = "hands"
+    """This node has forgotten what it did: what was in hands is taken back, and its rows say so."""
     JOINING = "joining"
     """An agent came: it is given the broadcasts that were there before it."""
     LAPSE = "lapse"
     """Of a node and the epoch in which it goes on: what it has forgotten is taken back."""
     LEAVING = "leaving"
     """An agent was removed: its turns fail."""
+    LOSS = "loss"
+    """A blob will not come: what waits for it fails."""
     OWING = "owing"
     """An epoch began: what has no answer is sent again."""
     QUESTION = "question"
@@ -53,6 +61,8 @@ class Task(StrEnum):
     """A node that has not said what it remembers is not waited for any more: its turns are reported."""
     SAYING = "saying"
     """Of an epoch that has ended: what nobody has seen of it is said again."""
+    VOUCHING = "vouching"
+    """The room says something new of agents: what was held until then is judged."""
 
 
 class Work(Protocol[_Tick_contra]):

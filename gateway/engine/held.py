@@ -1,5 +1,8 @@
 """Accepted events that wait for the state room to say who owns the agent that sent them."""
 
+from collections.abc import Callable
+from itertools import islice
+
 from gateway.engine.limits import HELD_MAX
 from outbox.ids import AgentId
 
@@ -10,6 +13,8 @@ class Held:
     def __init__(self) -> None:
         self._sender_of: dict[str, AgentId] = {}
         self._by_sender: dict[AgentId, dict[str, None]] = {}
+        self._due: dict[str, None] = {}
+        """Those to be judged."""
 
     def __bool__(self) -> bool:
         return bool(self._sender_of)
@@ -29,11 +34,30 @@ class Held:
         sender = self._sender_of.pop(turn, None)
         if sender is None:
             return False
+        self._due.pop(turn, None)
         waiting = self._by_sender[sender]
         del waiting[turn]
         if not waiting:
             del self._by_sender[sender]
         return True
+
+    def look_at(self, changed: Callable[[AgentId], bool]) -> bool:
+        """What agents of whom the room says something new have sent is to be judged; whether anything is."""
+        for sender, waiting in self._by_sender.items():
+            if changed(sender):
+                self._due.update(waiting)
+        return bool(self._due)
+
+    def is_due(self, turn: str) -> bool:
+        """Whether a turn is to be judged."""
+        return turn in self._due
+
+    def due(self, most: int) -> list[str]:
+        """The next to be judged, at most so many; none of them is asked for twice."""
+        turns = list(islice(self._due, most))
+        for turn in turns:
+            del self._due[turn]
+        return turns
 
     def turns(self) -> list[str]:
         """All that wait, those of one sender together."""

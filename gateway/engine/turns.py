@@ -4,6 +4,7 @@ The courier deals in memory; every hand-over and every end is written to the led
 transaction.
 """
 
+from collections.abc import Callable
 from itertools import islice
 
 from msgspec.structs import replace
@@ -16,7 +17,7 @@ from gateway.engine import acks
 from gateway.engine.awaited import WRONG_SIZE, says_wrong_size
 from gateway.engine.effects import Subscribed
 from gateway.engine.errands import Task
-from gateway.engine.firstreply import SUPERSEDED, asked, is_second
+from gateway.engine.firstreply import SUPERSEDED
 from gateway.engine.fullness import Fullness
 from gateway.engine.handing import handed
 from gateway.engine.held import Held
@@ -26,12 +27,12 @@ from gateway.engine.limits import DUE_MAX, HANDS_MAX, PRIORITY_NORMAL
 from gateway.engine.tick import Tick
 from gateway.engine.turnkey import from_node, parse_turn_key, place_of, turn_key
 from gateway.engine.withheld import Withheld
-from gateway.routing import Standing, inbox_stream, standing
+from gateway.routing import inbox_stream
 from outbox.blobref import BlobId
 from outbox.envelope import Event, decode_event
 from outbox.ids import AgentId, EventId, NodeId
 from outbox.kinds import Kind, Outcome
-from outbox.records import Blob, Received, Share, TurnState
+from outbox.records import Received, Share, TurnState
 from outbox.store import Store
 
 _EXPIRES, _HOLD_ENDS = "expires", "hold_ends"
@@ -54,12 +55,17 @@ class Turns:
         self.withheld = Withheld(courier)
         self._fullness = Fullness(())
         self._deadlines = Timers()
+        self._taken: dict[str, None] = {}
+        """Turns that were taken back and whose rows say that somebody has them."""
 
     def load(self, store: Store, now: Now) -> None:
         """Queue again what is unacknowledged; a lease that was live goes on for its session."""
         self._fullness = Fullness(store.incidents(open_only=True))
         self.withheld.load(store)
-        for row in store.open_turns():
+        taken = store.doubts() if any(row.kind == Task.HANDS for row in store.errands()) else {}
+        for known in store.open_turns():
+            is_taken = known.state is TurnState.LEASED and known.source in taken
+            row = self._taken_back(known) if is_taken else known
             self._admit(row, decode_event(row.body), now, row.expires_at_ms)
             self.withheld.admit(store, row, now)
 
@@ -130,40 +136,47 @@ class Turns:
             self._courier.readmit(stream, item, now.mono_ms)
 
     def doubt(self, tick: Tick, *, take_back: bool) -> None:
-        """Deal nothing more of nodes that are doubted; with ``take_back`` leases on theirs end too."""
+        """Deal nothing more of nodes that are doubted; with ``take_back`` leases on theirs end too.
+
+        The rows of these say so when ``rewrite_taken`` has been there.
+        """
         doubted = tick.store.doubts()
         for key in self._courier.in_hand() if take_back else ():
-            row = self._row(tick, key)
-            if row.source in doubted and row.lease_id is not None:
-                self.give_back(tick, row, row.lease_id, 0)
+            source, _, agent = parse_turn_key(key)
+            if source in doubted:
+                self._courier.nack(inbox_stream(agent), key, None, None, 0, tick.now.mono_ms)
+                self._taken[key] = None
         self.withheld.doubt(tick)
+
+    def _taken_back(self, row: Received) -> Received:
+        self._taken[turn_key(row)] = None
+        return _not_in_hand(row)
+
+    def rewrite_taken(self, tick: Tick, most: int) -> int:
+        """Let the rows of turns that were taken back say so, at most so many; how many there were."""
+        keys = list(islice(self._taken, most))
+        for key in keys:
+            del self._taken[key]
+            row = tick.store.received(*parse_turn_key(key))
+            if row is not None and row.state is TurnState.LEASED and self.live_lease(row) is None:
+                tick.store.put_received(_not_in_hand(row))
+        return len(keys)
 
     @property
     def holding(self) -> bool:
         """Whether anything waits for a record of the room."""
         return bool(self._held)
 
-    def release_held(self, tick: Tick) -> None:
-        """Judge anew what waited for a record of its sender's owner."""
-        for key in self._held.turns():
-            row = self._row(tick, key)
-            event = decode_event(row.body)
-            assert event.source_agent_id is not None
-            epoch = event.trace.source_owner_epoch
-            answers = asked(tick, row.source, event)
-            match standing(tick.view, event.source_agent_id, row.source, epoch):
-                case Standing.OWNER if answers is not None and is_second(tick, answers):
-                    self._end(tick, row, Outcome.REFUSED, SUPERSEDED)
-                case Standing.OWNER:
-                    self._let_go(tick, row)
-                case Standing.FOREIGN:
-                    whose = f"{event.source_agent_id} at {row.source}"
-                    tick.open_incident(FOREIGN_AGENT, row.event_id, whose)
-                    self._end(tick, row, Outcome.REFUSED, FOREIGN_AGENT)
-                case _:
-                    pass  # the record has not come yet
+    def judge_anew(self, changed: Callable[[AgentId], bool]) -> bool:
+        """What agents of whom the room says something new have sent is to be judged; whether anything is."""
+        return self._held.look_at(changed)
 
-    def _let_go(self, tick: Tick, row: Received) -> None:
+    def to_judge(self, tick: Tick, most: int) -> list[Received]:
+        """The next of it, at most so many, each once."""
+        return [self._row(tick, key) for key in self._held.due(most)]
+
+    def let_go(self, tick: Tick, row: Received) -> None:
+        """A turn was held, and its sender's owner is known."""
         key = turn_key(row)
         self._held.drop(key)
         self._deadlines.cancel((_HOLD_ENDS, key))
@@ -180,17 +193,16 @@ class Turns:
         else:
             self.withheld.take(tick, row)
 
-    def blob_here(self, tick: Tick, blob: Blob) -> None:
-        """A blob has come: what waited for it is dealt."""
-        for key in self.withheld.awaiting(blob.sha256):
-            row = self._row(tick, key)
-            self.withheld.blob_here(row, tick.now)
-            self._withhold(tick, row)
+    def awaiting(self, tick: Tick, blob: BlobId, most: int) -> list[Received]:
+        """What waits for a blob, at most so many."""
+        return [self._row(tick, key) for key in self.withheld.awaiting(blob, most)]
 
-    def blob_lost(self, tick: Tick, blob: BlobId, why: str) -> None:
-        """A blob will not come: what waits for it has failed."""
-        for key in self.withheld.awaiting(blob):
-            self._end(tick, self._row(tick, key), Outcome.FAILED, acks.cut(why))
+    def blob_here(self, tick: Tick, row: Received) -> None:
+        """The blob that a turn waited for has come: it is dealt."""
+        if says_wrong_size(tick.store, row):
+            self._end(tick, row, Outcome.FAILED, WRONG_SIZE)
+        else:
+            self.withheld.blob_here(row, tick.now)
 
     def cancel(self, tick: Tick, source: NodeId, event: EventId) -> None:
         """The sender gave up: what nobody holds yet is not engaged any more."""
@@ -248,7 +260,7 @@ class Turns:
         """Queue a turn again, after a delay. Raises UnknownLease."""
         stream = inbox_stream(row.to_agent)
         self._courier.nack(stream, turn_key(row), lease_id, None, delay_ms, tick.now.mono_ms)
-        tick.store.put_received(replace(row, state=TurnState.QUEUED, lease_id=None, session=None))
+        tick.store.put_received(_not_in_hand(row))
 
     def prolong(self, tick: Tick, row: Received, lease_id: str, lease_ms: int) -> int:
         """Let the lease last this long from now; returns how long it lasts. Raises UnknownLease."""
@@ -316,7 +328,9 @@ class Turns:
         now_ms = tick.now.wall_ms
         for what, name in islice(self._deadlines.pop_due(now_ms), DUE_MAX):
             row = self._row(tick, name)
-            if what == _HOLD_ENDS:
+            if what == _HOLD_ENDS and self._held.is_due(name):
+                self._deadlines.set((what, name), now_ms + 1)  # what the room says of it is not looked at yet
+            elif what == _HOLD_ENDS:
                 self._end(tick, row, Outcome.REFUSED, "unknown_source")
             elif (left_ms := self._left_ms(tick, row)) > 0:
                 self._deadlines.set((what, name), now_ms + left_ms)
@@ -340,3 +354,7 @@ class Turns:
         if row.to_agent in self._fullness and self._courier.has_room(stream, PRIORITY_NORMAL):
             self._fullness.eased(tick, row.to_agent)
         acks.end(tick, done)
+
+
+def _not_in_hand(row: Received) -> Received:
+    return replace(row, state=TurnState.QUEUED, lease_id=None, session=None)

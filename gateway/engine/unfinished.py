@@ -3,16 +3,19 @@
 from collections.abc import Callable
 
 from gateway.engine.acceptances import TakingBack
+from gateway.engine.blobs import Arriving, Losing
 from gateway.engine.errands import Task, Work
 from gateway.engine.farewell import Ending
 from gateway.engine.inquiries import Asking
 from gateway.engine.leaving import Leaving
 from gateway.engine.newcomers import Joining
-from gateway.engine.recall import Questioning, Releasing
+from gateway.engine.questioning import AskingAgain, Questioning, TakingHands
+from gateway.engine.recall import Releasing
 from gateway.engine.repeating import OwingAgain, SayingAgain
 from gateway.engine.telling import Answering
 from gateway.engine.tick import Tick
 from gateway.engine.turns import Turns
+from gateway.engine.vouching import Vouching
 from outbox.records import Errand
 
 _ALONE: dict[Task, Callable[[Errand], Work[Tick]]] = {
@@ -24,10 +27,15 @@ _ALONE: dict[Task, Callable[[Errand], Work[Tick]]] = {
     Task.SAYING: SayingAgain,
 }
 _WITH_TURNS: dict[Task, Callable[[Turns, Errand], Work[Tick]]] = {
+    Task.AGAIN: AskingAgain,
+    Task.ARRIVAL: Arriving,
+    Task.HANDS: TakingHands,
     Task.JOINING: Joining,
     Task.LEAVING: Leaving,
+    Task.LOSS: Losing,
     Task.QUESTION: Questioning,
     Task.RELEASE: Releasing,
+    Task.VOUCHING: Vouching,
 }
 
 

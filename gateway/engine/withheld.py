@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from gateway.courier.courier import Courier
 from gateway.engine.awaited import Awaited, is_missing
 from gateway.engine.bloblife import BlobsMissing
+from gateway.engine.errands import Task
 from gateway.engine.inputs import Now
 from gateway.engine.parked import Parked
 from gateway.engine.tick import Tick
@@ -30,10 +31,13 @@ class Withheld:
         self._parked = Parked()
         self._awaited = Awaited()
         self._doubted: Mapping[NodeId, Epoch] = {}
+        self._arriving: set[str] = set()
+        """Blobs that have come when this begins, and that turns still wait for."""
 
     def load(self, store: Store) -> None:
         """Who is doubted outlives the process."""
         self._doubted = store.doubts()
+        self._arriving = {row.subject for row in store.errands() if row.kind == Task.ARRIVAL}
 
     def admit(self, store: Store, row: Received, now: Now) -> None:
         """A turn that is here again after a start waits while its source is doubted or its blob missing.
@@ -42,7 +46,7 @@ class Withheld:
         """
         if row.source in self._doubted:
             self._park(row.source, place_of(row), now)
-        if row.state is TurnState.QUEUED and is_missing(store, row.blob):
+        if row.state is TurnState.QUEUED and (is_missing(store, row.blob) or row.blob in self._arriving):
             self._await(row)
 
     def take(self, tick: Tick, row: Received) -> None:
@@ -52,6 +56,8 @@ class Withheld:
         if is_missing(tick.store, row.blob):
             self._await(row)
             tick.effects.append(BlobsMissing())
+        elif row.blob is not None and (Task.ARRIVAL, row.blob) in tick.errands:
+            self._await(row)  # behind those that have waited
 
     def hold_back(self, tick: Tick, sources: set[NodeId]) -> None:
         """These streams have more to tell: what nobody was handed yet waits until it is read."""
@@ -91,9 +97,9 @@ class Withheld:
         self._parked.drop(place)
         self._awaited.drop(place)
 
-    def awaiting(self, blob: BlobId) -> list[str]:
-        """The keys of turns that wait for a blob."""
-        return self._awaited.turns(blob)
+    def awaiting(self, blob: BlobId, most: int) -> list[str]:
+        """The keys of turns that wait for a blob, at most so many."""
+        return self._awaited.turns(blob, most)
 
     def blob_here(self, row: Received, now: Now) -> None:
         """The blob of a turn has come: it is dealt unless it waits for something else."""

@@ -24,7 +24,8 @@ def test_each_waits_for_one_blob_in_the_order_of_its_coming(steps: list[tuple[Pl
             model[place] = blob
         assert (place in awaited) is (place in model)
         for each in (BlobId("1" * 64), BlobId("2" * 64)):
-            assert awaited.turns(each) == [key[1] for key, wanted in model.items() if wanted == each]
+            waiting = [key[1] for key, wanted in model.items() if wanted == each]
+            assert [awaited.turns(each, most) for most in range(4)] == [waiting[:most] for most in range(4)]
 
 
 def test_what_is_not_named_is_not_missing() -> None:

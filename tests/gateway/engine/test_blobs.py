@@ -1,10 +1,12 @@
 """Blobs: named only where they are, awaited where they are not, let go of when nobody names them."""
 
+from copy import deepcopy
 from typing import Any
 
 import msgspec
 import pytest
 
+from gateway.courier.limits import CourierLimits
 from gateway.engine.awaited import WRONG_SIZE
 from gateway.engine.bloblife import (
     BlobDropped,
@@ -18,10 +20,13 @@ from gateway.engine.bloblife import (
 from gateway.engine.effects import Handed, Refused, Sent
 from gateway.engine.inputs import LinkDown, LinkUp, Prune, StreamHead
 from gateway.engine.limits import BLOB_GRACE_MS
-from gateway.engine.policy import MirrorPolicy, Retention
+from gateway.engine.policy import MirrorPolicy, Policy, Retention
 from outbox.blobref import BlobId, BlobRef
-from outbox.ids import Seq
+from outbox.ids import MeshId, NodeId, Seq
+from outbox.memory import MemoryStore
+from outbox.records import Identity, TurnState
 
+MESH = MeshId("mesh-" + "x" * 38)
 SHA, OTHER = BlobId("ab" * 32), BlobId("cd" * 32)
 
 
@@ -209,6 +214,127 @@ def test_a_reply_may_be_a_blob(named: Any) -> None:
     answer = named.reply("b", "bob", named.event, b"null", lease_id=turn.lease_id, payload_ref=ref)
     assert isinstance(answer, Sent)
     assert [row.event_id for row in handed(named.pull("a", "b"))] == [answer.event_id]
+
+
+# --- many that wait for one
+
+
+def crowd(make_world: Any, counting: Any, stranger: Any, sent: int, rows: int) -> Any:
+    """So many messages wait at ``b`` for one blob; two are from ``eve``, who says another size of it."""
+    world = make_world("a", limits=CourierLimits(max_depth=1_000), policy=Policy(errand_rows=rows))
+    world.join("b", counting(MemoryStore(Identity(MESH, NodeId("b"), world.epoch_of("a")))))
+    world.live("a", "ann")
+    world.live("b", "bob")
+    world.own("eve", "x")
+    world.see()
+    keep(world, "a")
+    world.events = [send(world).event_id for _ in range(sent - 2)]
+    world.pull("b", "a")
+    wrong = [stranger.event(payload=msgspec.Raw(b"null"), payload_ref=BlobRef(SHA, 6)) for _ in range(2)]
+    world.tick("b", stranger.says(*wrong))
+    world.events += [event.event_id for event in wrong]
+    world.store("b").most = 0
+    return world
+
+
+def ends(world: Any) -> list[Any]:
+    rows = [world.row("b", event) for event in world.events]
+    return [(row.state, row.error) for row in rows]
+
+
+def work_off(world: Any, *, restarts: bool) -> None:
+    """Until nothing is left to do. After a start a blob that has come frees once more what it had."""
+    for _ in range(3 if restarts else 0):
+        world.restart("b")
+        world.tick("b")
+    world.run_errands("b", restarts=False)
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_blob_frees_no_more_in_one_tick_than_its_share(
+    make_world: Any, counting: Any, stranger: Any, *, restarts: bool
+) -> None:
+    most, found = [], []
+    for sent, rows in ((40, 10), (160, 10), (160, 1_000)):
+        world = crowd(make_world, counting, deepcopy(stranger), sent, rows)
+        came(world)
+        assert bool(world.store("b").errands()) is (rows < sent)
+        work_off(world, restarts=restarts)
+        most.append(world.store("b").most)
+        found.append(ends(world))
+        assert len(world.listen("b", "bob", credit=900)) == sent - 2
+    assert most[1] <= most[0] < most[2]
+    assert found[1] == found[2]
+    assert found[1] == [(TurnState.QUEUED, None)] * 158 + [(TurnState.DONE, WRONG_SIZE)] * 2
+
+
+def test_while_a_blob_frees_its_turns_nobody_passes_them(
+    make_world: Any, counting: Any, stranger: Any
+) -> None:
+    world = crowd(make_world, counting, stranger, 20, 3)
+    world.listen("b", "bob", credit=900)
+    hands = handed(came(world))
+    late = send(world).event_id
+    read = world.pull("b", "a")
+    assert BlobsMissing() not in read
+    hands += handed(read)
+    while world.store("b").errands():
+        hands += handed(world.tick("b"))
+    assert [hand.event_id for hand in hands] == [*world.events[:-2], late]
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_what_a_restart_finds_of_a_blob_that_has_come_is_judged_all_the_same(
+    make_world: Any, counting: Any, stranger: Any, *, restarts: bool
+) -> None:
+    world = crowd(make_world, counting, stranger, 20, 3)
+    world.listen("b", "bob", credit=5)
+    came(world)
+    work_off(world, restarts=restarts)
+    world.listen("b", "bob", "socket-2", credit=50)
+    assert ends(world) == [(TurnState.LEASED, None)] * 18 + [(TurnState.DONE, WRONG_SIZE)] * 2
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_blob_that_is_lost_fails_no_more_in_one_tick_than_its_share(
+    make_world: Any, counting: Any, stranger: Any, *, restarts: bool
+) -> None:
+    most = []
+    for sent in (40, 160):
+        world = crowd(make_world, counting, deepcopy(stranger), sent, 10)
+        world.tick("b", BlobLost(SHA, "gone"))
+        world.run_errands("b", restarts=restarts)
+        most.append(world.store("b").most)
+        assert ends(world) == [(TurnState.DONE, "gone")] * sent
+    assert most[1] <= most[0]
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_what_comes_after_the_loss_waits_for_the_blob_anew(
+    make_world: Any, counting: Any, stranger: Any, *, restarts: bool
+) -> None:
+    world = crowd(make_world, counting, stranger, 20, 3)
+    world.tick("b", BlobLost(SHA, "gone"))
+    world.advance(1)
+    late = send(world).event_id
+    assert BlobsMissing() in world.pull("b", "a")
+    world.run_errands("b", restarts=restarts)
+    assert {*ends(world)} == {(TurnState.DONE, "gone")}
+    assert world.row("b", late).state is TurnState.QUEUED
+    world.listen("b", "bob")
+    assert [hand.event_id for hand in handed(came(world))] == [late]
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_blob_that_comes_after_all_saves_what_has_not_failed(
+    make_world: Any, counting: Any, stranger: Any, *, restarts: bool
+) -> None:
+    world = crowd(make_world, counting, stranger, 20, 3)
+    world.tick("b", BlobLost(SHA, "gone"))
+    came(world)
+    work_off(world, restarts=restarts)
+    assert ends(world)[:6] == [(TurnState.DONE, "gone")] * 6
+    assert ends(world)[6:18] == [(TurnState.QUEUED, None)] * 12
 
 
 # --- copies

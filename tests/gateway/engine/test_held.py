@@ -150,3 +150,17 @@ def test_what_is_dropped_is_forgotten_with_its_sender() -> None:
     held.drop(third)
     assert not held
     assert held.turns() == []
+
+
+def test_what_an_agent_has_sent_is_to_be_judged_once_for_each_word_about_it() -> None:
+    held, turns = Held(), [f"evt_{at:032x}" for at in range(6)]
+    for at, turn in enumerate(turns):
+        held.add(turn, ("ann", "bob")[at % 2])
+    assert not held.look_at(lambda _: False)
+    assert held.look_at(lambda agent: agent == "ann")
+    assert held.due(2) == [turns[0], turns[2]]
+    assert (held.is_due(turns[2]), held.is_due(turns[4]), held.is_due(turns[1])) == (False, True, False)
+    assert held.look_at(lambda agent: agent == "bob")
+    held.drop(turns[3])
+    assert held.due(9) == [turns[4], turns[1], turns[5]]
+    assert held.due(9) == []
