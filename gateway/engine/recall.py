@@ -46,30 +46,69 @@ def cut(items: list[_Item]) -> Iterator[tuple[list[_Item], bool]]:
         yield items[at : at + RECALL_REFS_MAX], at + RECALL_REFS_MAX < len(items)
 
 
+def subject_of(arrived: Arrived) -> str:
+    """The subject of an errand about what stands in one event: in the order in which it was read."""
+    return f"{arrived.source}/{arrived.epoch}/{arrived.entry.seq:012}"
+
+
+def sender_of(row: Errand) -> NodeId:
+    """Whose event such an errand is about."""
+    return NodeId(row.subject.partition("/")[0])
+
+
 def hear(tick: Tick, turns: Turns, arrived: Arrived) -> None:
-    """A node says what it has read of our answers to its events."""
+    """A node says what it has read of our answers to its events. It names a thousand, and a page has many."""
     said = decode_payload(arrived.event, Recalled)
-    if tick.store.doubts().get(arrived.source) != said.since:
-        _hear_another(tick, arrived.source, said)
-        return
-    for ended in said.ended:
-        for row in tick.store.turns_of(arrived.source, event_id(ended.ref)):
-            _end(tick, turns, row, ended)
-    for ref in said.accepted:  # also what is not here yet: it may come again behind this answer
-        suspect(tick, event_id(ref))
-    if not said.more:
-        tick.store.trust(arrived.source)
+    for ref in (*(ended.ref for ended in said.ended), *said.accepted):
+        event_id(ref)
+    row = Errand(Task.HEARD, subject_of(arrived), msgspec.json.encode(said).decode())
+    tick.errands.begin(tick, Hearing(turns, row))
+    if not said.more and tick.store.doubts().get(arrived.source) == said.since:
         tick.questions.answered(arrived.source)
-        turns.withheld.trust(tick, arrived.source)
+        tick.errands.drop(tick, Task.AGAIN, arrived.source)
+
+
+class Hearing:
+    """Do as a node has said; when that was the last of its answer it is believed again."""
+
+    def __init__(self, turns: Turns, row: Errand) -> None:
+        self.row = row
+        self._turns = turns
+        self._said = msgspec.json.decode(row.detail, type=Recalled)
+
+    def some(self, tick: Tick, most: int) -> int:
+        """See ``errands.Work``."""
+        said, source = self._said, sender_of(self.row)
+        ended = said.ended[:most]
+        accepted = said.accepted[: most - len(ended)]
+        part = replace(said, ended=ended, accepted=accepted)
+        last = len(ended) + len(accepted) < most and not said.more
+        if tick.store.doubts().get(source) != said.since:
+            _hear_another(tick, source, part)
+        else:
+            self._hear(tick, source, part, last=last)
+        self._said = replace(said, ended=said.ended[len(ended) :], accepted=said.accepted[len(accepted) :])
+        self.row = replace(self.row, detail=msgspec.json.encode(self._said).decode())
+        return len(ended) + len(accepted)
+
+    def _hear(self, tick: Tick, source: NodeId, said: Recalled, *, last: bool) -> None:
+        for ended in said.ended:
+            for row in tick.store.turns_of(source, ended.ref):
+                _end(tick, self._turns, row, ended)
+        for ref in said.accepted:  # also what is not here yet: it may come again behind this answer
+            suspect(tick, ref)
+        if last:
+            tick.store.trust(source)
+            self._turns.withheld.trust(tick, source)
 
 
 def _hear_another(tick: Tick, source: NodeId, said: Recalled) -> None:
     """A copy of a node may have given the first answer, which knows less. What it did not know comes yet."""
     for ref in said.accepted if said.since == tick.identity.epoch else ():
-        if not tick.store.turns_of(source, event_id(ref)):
-            suspect(tick, event_id(ref))
+        if not tick.store.turns_of(source, ref):
+            suspect(tick, ref)
     for ended in said.ended if said.since == tick.identity.epoch else ():
-        for row in tick.store.turns_of(source, event_id(ended.ref)):
+        for row in tick.store.turns_of(source, ended.ref):
             if row.delivery_count and (row.state is not TurnState.DONE or _ended_since(tick, row)):
                 suspect(tick, row.event_id)
 

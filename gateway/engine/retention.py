@@ -32,6 +32,9 @@ RETENTION_FLOOR = "retention_floor"
 _Place = tuple[int, int]
 """Ordinal of the epoch, seq."""
 
+_TELLING = (Task.NAMED, Task.RECALL, Task.SAYING)
+"""What these say is said before it is forgotten."""
+
 
 class Retainer:
     """Remembers when it looked last; what must outlive the process is in the store."""
@@ -58,8 +61,8 @@ def _retain(tick: Tick, rule: Retention, readers: list[Reader]) -> bool:
     chosen = _within(_forgettable(tick, rule), bound)
     more = len(chosen) == RETAIN_BATCHES_MAX or _entries(chosen) >= RETAIN_ENTRIES_MAX
     chosen = _not_owed(tick, chosen)
-    if tick.errands.any(Task.RECALL) or tick.errands.any(Task.SAYING):
-        chosen = []  # it is said before it is forgotten
+    if any(tick.errands.any(task) for task in _TELLING):
+        chosen = []
     if chosen:
         _say(tick, tick.store.move_floor(chosen[-1].epoch, chosen[-1].seq))
     older = pastincidents.grow_old(tick, rule.age_ms)

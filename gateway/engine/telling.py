@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from gateway.engine.deliveries import OLDEST
 from gateway.engine.errands import Task
 from gateway.engine.limits import LOOKED_PAST
-from gateway.engine.recall import cut, signal
+from gateway.engine.recall import cut, sender_of, signal, subject_of
 from gateway.engine.tick import Arrived, Tick
 from outbox.envelope import decode_payload, encode_payload
 from outbox.ids import Epoch, EventId, NodeId, Seq, event_id
@@ -31,17 +31,46 @@ class Asked(msgspec.Struct, frozen=True):
 def answer(tick: Tick, arrived: Arrived) -> None:
     """Tell a node which of our events it has ended, as far as we have read its answers.
 
-    What it names and has read is told at once, all that it may not know of in parts, each by an event.
+    First what it names and has read, then all that it may not know of: in parts, each by an event.
     """
     asked, source = decode_payload(arrived.event, Recall), arrived.source
+    refs = tuple(event_id(ref) for ref in asked.open)
     if _is_being_told(tick, source, asked.since):
         return
     place = asked.read
     read = place[1] if place is not None and place[0] == tick.identity.epoch else Seq(0)
-    rows = [tick.store.delivery(event_id(ref), source) for ref in asked.open]
-    _tell(tick, source, asked.since, [row for row in rows if row is not None and row.seq <= read], more=True)
+    if refs:
+        named = msgspec.json.encode(Named(asked.since, read, refs)).decode()
+        tick.errands.begin(tick, AnsweringNamed(Errand(Task.NAMED, subject_of(arrived), named)))
     if not asked.more:
         _begin(tick, source, Asked(asked.since, read))
+
+
+class Named(msgspec.Struct, frozen=True):
+    """What a node asks by name, and is not told yet."""
+
+    since: Epoch
+    read: Seq
+    refs: tuple[EventId, ...]
+
+
+class AnsweringNamed:
+    """Tell a node what became of events that it names, as far as it has read them."""
+
+    def __init__(self, row: Errand) -> None:
+        self.row = row
+        self._named = msgspec.json.decode(row.detail, type=Named)
+
+    def some(self, tick: Tick, most: int) -> int:
+        """See ``errands.Work``."""
+        named, source = self._named, sender_of(self.row)
+        refs, rest = named.refs[:most], named.refs[most:]
+        rows = [tick.store.delivery(ref, source) for ref in refs]
+        told = [row for row in rows if row is not None and row.seq <= named.read]
+        _tell(tick, source, named.since, told, more=True)
+        self._named = replace(named, refs=rest)
+        self.row = replace(self.row, detail=msgspec.json.encode(self._named).decode())
+        return len(refs)
 
 
 def _is_being_told(tick: Tick, source: NodeId, since: Epoch) -> bool:

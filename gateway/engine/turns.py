@@ -24,6 +24,7 @@ from gateway.engine.held import Held
 from gateway.engine.inputs import Now, Subscribe
 from gateway.engine.latecomers import AGENT_REMOVED
 from gateway.engine.limits import DUE_MAX, HANDS_MAX, PRIORITY_NORMAL
+from gateway.engine.takenback import TakenBack, not_in_hand
 from gateway.engine.tick import Tick
 from gateway.engine.turnkey import from_node, parse_turn_key, place_of, turn_key
 from gateway.engine.withheld import Withheld
@@ -53,19 +54,16 @@ class Turns:
         self._readers: dict[str, AgentId] = {}
         self._held = Held()
         self.withheld = Withheld(courier)
+        self.taken_back = TakenBack()
         self._fullness = Fullness(())
         self._deadlines = Timers()
-        self._taken: dict[str, None] = {}
-        """Turns that were taken back and whose rows say that somebody has them."""
 
     def load(self, store: Store, now: Now) -> None:
         """Queue again what is unacknowledged; a lease that was live goes on for its session."""
         self._fullness = Fullness(store.incidents(open_only=True))
         self.withheld.load(store)
-        taken = store.doubts() if any(row.kind == Task.HANDS for row in store.errands()) else {}
-        for known in store.open_turns():
-            is_taken = known.state is TurnState.LEASED and known.source in taken
-            row = self._taken_back(known) if is_taken else known
+        self.taken_back.load(store)
+        for row in map(self.taken_back.admit, store.open_turns()):
             self._admit(row, decode_event(row.body), now, row.expires_at_ms)
             self.withheld.admit(store, row, now)
 
@@ -136,31 +134,14 @@ class Turns:
             self._courier.readmit(stream, item, now.mono_ms)
 
     def doubt(self, tick: Tick, *, take_back: bool) -> None:
-        """Deal nothing more of nodes that are doubted; with ``take_back`` leases on theirs end too.
-
-        The rows of these say so when ``rewrite_taken`` has been there.
-        """
+        """Deal nothing more of nodes that are doubted; with ``take_back`` leases on theirs end too."""
         doubted = tick.store.doubts()
         for key in self._courier.in_hand() if take_back else ():
             source, _, agent = parse_turn_key(key)
             if source in doubted:
                 self._courier.nack(inbox_stream(agent), key, None, None, 0, tick.now.mono_ms)
-                self._taken[key] = None
+                self.taken_back.add(key)
         self.withheld.doubt(tick)
-
-    def _taken_back(self, row: Received) -> Received:
-        self._taken[turn_key(row)] = None
-        return _not_in_hand(row)
-
-    def rewrite_taken(self, tick: Tick, most: int) -> int:
-        """Let the rows of turns that were taken back say so, at most so many; how many there were."""
-        keys = list(islice(self._taken, most))
-        for key in keys:
-            del self._taken[key]
-            row = tick.store.received(*parse_turn_key(key))
-            if row is not None and row.state is TurnState.LEASED and self.live_lease(row) is None:
-                tick.store.put_received(_not_in_hand(row))
-        return len(keys)
 
     @property
     def holding(self) -> bool:
@@ -260,7 +241,7 @@ class Turns:
         """Queue a turn again, after a delay. Raises UnknownLease."""
         stream = inbox_stream(row.to_agent)
         self._courier.nack(stream, turn_key(row), lease_id, None, delay_ms, tick.now.mono_ms)
-        tick.store.put_received(_not_in_hand(row))
+        tick.store.put_received(not_in_hand(row))
 
     def prolong(self, tick: Tick, row: Received, lease_id: str, lease_ms: int) -> int:
         """Let the lease last this long from now; returns how long it lasts. Raises UnknownLease."""
@@ -354,7 +335,3 @@ class Turns:
         if row.to_agent in self._fullness and self._courier.has_room(stream, PRIORITY_NORMAL):
             self._fullness.eased(tick, row.to_agent)
         acks.end(tick, done)
-
-
-def _not_in_hand(row: Received) -> Received:
-    return replace(row, state=TurnState.QUEUED, lease_id=None, session=None)

@@ -10,9 +10,9 @@ from gateway.engine.inquiries import Asking
 from gateway.engine.leaving import Leaving
 from gateway.engine.newcomers import Joining
 from gateway.engine.questioning import AskingAgain, Questioning, TakingHands
-from gateway.engine.recall import Releasing
+from gateway.engine.recall import Hearing, Releasing
 from gateway.engine.repeating import OwingAgain, SayingAgain
-from gateway.engine.telling import Answering
+from gateway.engine.telling import Answering, AnsweringNamed
 from gateway.engine.tick import Tick
 from gateway.engine.turns import Turns
 from gateway.engine.vouching import Vouching
@@ -22,6 +22,7 @@ _ALONE: dict[Task, Callable[[Errand], Work[Tick]]] = {
     Task.ASKING: Asking,
     Task.ENDING: Ending,
     Task.LAPSE: TakingBack,
+    Task.NAMED: AnsweringNamed,
     Task.OWING: OwingAgain,
     Task.RECALL: Answering,
     Task.SAYING: SayingAgain,
@@ -30,6 +31,7 @@ _WITH_TURNS: dict[Task, Callable[[Turns, Errand], Work[Tick]]] = {
     Task.AGAIN: AskingAgain,
     Task.ARRIVAL: Arriving,
     Task.HANDS: TakingHands,
+    Task.HEARD: Hearing,
     Task.JOINING: Joining,
     Task.LEAVING: Leaving,
     Task.LOSS: Losing,

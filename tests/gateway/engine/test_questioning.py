@@ -97,24 +97,6 @@ def test_nobody_has_what_is_taken_back_whatever_its_row_says_still(
     assert {(row.state, row.delivery_count) for row in open_} == {(TurnState.LEASED, 2)}
 
 
-def test_what_is_dealt_anew_before_its_row_was_looked_at_stays_dealt(make_world: Any, counting: Any) -> None:
-    """An operator waits for nobody; the rows of what was in hand are not through yet."""
-    world = busy(make_world, counting, 20, 1)
-    world.answer("b", by="a")
-    turns = world.nodes["b"].engine._turns
-    store = world.store("b")
-    store.begin()
-    store.trust(A)
-    turns.withheld._doubted = {}
-    store.commit()
-    turns.withheld.go_on(A, world.now())
-    world.listen("b", "bob", "socket-2", "run-2", credit=50)
-    leases = [row.lease_id for row in rows(world)]
-    world.run_errands("b", restarts=False)
-    assert [row.lease_id for row in rows(world)] == leases
-    assert {row.session for row in rows(world)} == {"run-2"}
-
-
 # --- asked again
 
 

@@ -530,3 +530,31 @@ def test_what_comes_before_the_question_is_out_is_asked_about_too(make_world: An
     ended = [event for event in world.events[20::2] if world.row("b", event).state is T.DONE]
     assert ended == world.events[20::2]
     assert all(world.row("b", event).delivery_count == 0 for event in ended)
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_an_answer_of_many_is_heard_in_parts_and_nobody_believed_before_its_end(
+    make_world: Any, counting: Any, *, restarts: bool
+) -> None:
+    """All that ``a`` has said stands in one page."""
+    most, ends = [], []
+    for sent, rows in ((40, 5), (160, 5), (160, 1_000)):
+        world = forgetful(make_world, counting, sent, rows)
+        world.answer("b", by="a")
+        world.run_errands("b", restarts=False)
+        world.pull("b", "a")
+        world.pull("a", "b")
+        world.run_errands("a", restarts=False)
+        world.store("b").most = 0
+        world.tick("b", PageRead(A, world.page("b", "a", 10_000)))
+        assert bool(world.store("b").errands()) is (rows < sent)
+        while world.store("b").errands():
+            if restarts:
+                world.restart("b")
+            assert world.store("b").doubts().keys() == {A}
+            world.tick("b")
+        most.append(world.store("b").most)
+        assert world.store("b").doubts() == {}
+        ends.append(known(world))
+    assert ends[1] == ends[2]
+    assert most[1] < most[2] // 3

@@ -16,6 +16,8 @@ DETAILS = {
     Task.LAPSE: "000001-0123456789ab/3",
     Task.SAYING: "3",
     Task.JOINING: '[5,"evt_1","x"]',
+    Task.HEARD: '{"signal":"recalled","since":"000001-0123456789ab"}',
+    Task.NAMED: '{"since":"000001-0123456789ab","read":3,"refs":[]}',
     Task.AGAIN: '{"since":"000002-0123456789ab","read":["000001-0123456789ab",3]}',
     Task.LOSS: "5 gone",
     Task.QUESTION: '{"since":"000002-0123456789ab","ended":"000001-0123456789ab","seq":3,"wait":true}',
