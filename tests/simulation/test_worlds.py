@@ -66,6 +66,14 @@ def test_what_is_announced_of_maintenance_is_known_to_all_as_it_was_said_last() 
     assert any(" maintenance over" in line for line in verdict.trace)
 
 
+def test_who_is_put_out_is_owed_nothing_soon() -> None:
+    faults = (Fault.RESET, Fault.CRASH, Fault.LIAR, Fault.REVOKE)
+    for verdict in run_seeds(range(3), Limits(faults=faults, minutes=5)):
+        assert verdict.ok, [*map(str, verdict.findings), replay_command(verdict.plan)]
+        assert any(" revokes " in line for line in verdict.trace)
+        assert any(" to zac@zed" in line for line in verdict.trace)
+
+
 @pytest.mark.long
 def test_every_promise_is_kept_for_long() -> None:
     broken = [

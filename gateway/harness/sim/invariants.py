@@ -131,7 +131,7 @@ def _deliveries(mesh: SimMesh, name: NodeId, disk: Disk, outbox: OutboxRead) -> 
             yield Finding(Promise.SENT_IS_KEPT, f"{name} owes {row.event_id}, which is not in its outbox")
         if row.state is DeliveryState.DEAD_LETTER:
             yield from _dead(name, disk, row, outbox)
-        if row.state is not DeliveryState.SUPERSEDED and row.node is not None:
+        if row.state is not DeliveryState.SUPERSEDED and row.node in mesh.homes:
             yield from _compared(mesh, name, disk, row)
     missing = [event for event in outbox.owed if not disk.ever_owed(event)]
     for event in missing:

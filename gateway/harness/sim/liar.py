@@ -30,6 +30,8 @@ from outbox.readership import whole
 
 LIAR = "zed"
 """The last name of all: it wins no tie by it."""
+OWNED = AgentId("zac")
+"""An agent that lives on it and is written to, where it is put out: what is on its way to it ends then."""
 STRANGER = "mallory"
 """The same, without an admission."""
 EPOCH = Epoch("000001-00000000beef")

@@ -21,7 +21,7 @@ from gateway.harness.sim.disk import Disk
 from gateway.harness.sim.findings import Promise
 from gateway.harness.sim.gateway import SimGateway, SimHome
 from gateway.harness.sim.habits import BAD, ECHOING, GOOD
-from gateway.harness.sim.liar import LIAR, STRANGER
+from gateway.harness.sim.liar import LIAR, OWNED, STRANGER
 from gateway.harness.sim.loop import SimLoop, make_loop
 from gateway.harness.sim.memories import Memories
 from gateway.harness.sim.network import Network, Weather
@@ -163,9 +163,11 @@ class SimMesh:
         members = [*self.names, NodeId(LIAR)]
         admissions: Stored = {(RoomMap.ADMISSIONS, node): self._admission(node) for node in members}
         addresses: Stored = {(RoomMap.NODES, node): self._address(node) for node in self.names}
+        owned: Stored = {(RoomMap.AGENTS, OWNED): self.keys.ownership(OWNED, NodeId(LIAR))}
         for home in self.homes.values():
             home.stored.update(admissions)
             home.stored.update(addresses)
+            home.stored.update(owned if Fault.REVOKE in self.plan.faults else {})
 
     def _admission(self, node: NodeId) -> str:
         """Who carries files for others is a seed; whoever else keeps copies was admitted for that, and so was

@@ -8,8 +8,8 @@ from typing import Literal
 
 from auth.keys import SigningKey
 from outbox import base64url
-from outbox.ids import MeshId, NodeId
-from stateroom.bodies import ROOT, AdmissionBody, RoomMap
+from outbox.ids import AgentId, MeshId, NodeId
+from stateroom.bodies import ROOT, AdmissionBody, AgentBody, RoomMap
 from stateroom.records import Record, Verify, sign_record, thumbprint
 from stateroom.verdicts import Verdicts
 
@@ -70,6 +70,19 @@ class Keys:
         """``stateroom.records.Verify``."""
         key = self._by_raw.get(public_key)
         return key is not None and key.verify(signature, message)
+
+    def ownership(self, agent: AgentId, node: NodeId) -> str:
+        """A node's word that an agent lives there."""
+        return sign_record(
+            self.key(node).sign,
+            mesh=self.mesh,
+            room_map=RoomMap.AGENTS,
+            key=agent,
+            signer=node,
+            epoch=1,
+            counter=1,
+            body=AgentBody(owner=node, owner_epoch=1),
+        )
 
     def admission(
         self, node: NodeId, role: Literal["member", "seed"] = "member", *, reads_all: bool = False

@@ -1,6 +1,6 @@
 """One world from its plan to its verdict: founded, troubled, calmed, judged."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from logging import ERROR
@@ -9,7 +9,7 @@ import msgspec
 import structlog
 
 from gateway.crashpoint import watching
-from gateway.harness.sim.agent import Outgoing
+from gateway.harness.sim.agent import Outgoing, SimAgent
 from gateway.harness.sim.carried import judge_carried
 from gateway.harness.sim.chronicle import Chronicle
 from gateway.harness.sim.dice import Dice
@@ -18,7 +18,7 @@ from gateway.harness.sim.findings import Finding, Promise
 from gateway.harness.sim.forgetting import given_up
 from gateway.harness.sim.habits import QUIET
 from gateway.harness.sim.invariants import judge, unrest
-from gateway.harness.sim.liar import LIAR, STRANGER, Liar, Victim
+from gateway.harness.sim.liar import LIAR, OWNED, STRANGER, Liar, Victim
 from gateway.harness.sim.loop import make_loop
 from gateway.harness.sim.mesh import SimMesh
 from gateway.harness.sim.noticejudge import judge_notices
@@ -164,9 +164,19 @@ class World:
             message = Outgoing(f"m{number}", to, priority, expires_ms, size)
             at_s = 5 + dice.fraction() * (self.plan.minutes * 60 - 10)
             self.loop.call_later(at_s, sender.want, message)
+        if self.expulsion is not None:
+            self._talk_to_the_liar(everybody)
         if Fault.REPORTS in self.plan.faults:
             for at_s, teller, notice in draw_notices(self.plan.seed, self.plan.minutes, len(everybody)):
                 self.loop.call_later(at_s, everybody[teller].want, notice)
+
+    def _talk_to_the_liar(self, everybody: Sequence[SimAgent]) -> None:
+        """Before and after it is put out."""
+        dice = Dice(self.plan.seed, "messages to the liar")
+        for number in range(self.plan.messages // 4):
+            message = Outgoing(f"z{number}", OWNED, dice.between(0, 4), None)
+            at_s = 5 + dice.fraction() * (self.plan.minutes * 60 - 10)
+            self.loop.call_later(at_s, dice.among(everybody).want, message)
 
     def _look(self) -> None:
         self.mesh.witness.look()
@@ -175,6 +185,8 @@ class World:
     def _calm(self) -> None:
         self.chronicle.note("world", "calm")
         self.troubles.stop()
+        if self.expulsion is not None:
+            self.expulsion.calm()
         self.mesh.tampering.on = False
         for name in self.mesh.names:
             for agent in self.mesh.residents(name):
@@ -221,7 +233,7 @@ class World:
         return [
             self._victim(event, NodeId(node), reader, sent.agent)
             for event, (node, sent) in told
-            if (reader := sent.node) is not None and not sent.nodes
+            if (reader := sent.node) in self.mesh.homes and not sent.nodes
         ]
 
     def _victim(self, event: EventId, sender: NodeId, reader: NodeId, agent: AgentId) -> Victim:
