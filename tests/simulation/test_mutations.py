@@ -1,5 +1,6 @@
 """Planted bugs: a simulation that does not see them would not see real ones."""
 
+import ast
 from pathlib import Path
 
 import pytest
@@ -35,8 +36,10 @@ def test_there_are_enough_of_them_and_each_says_what_is_wrong() -> None:
 @pytest.mark.parametrize("path", MUTATIONS, ids=lambda path: path.stem)
 def test_every_mutation_still_fits_the_code(path: Path) -> None:
     mutation = read_mutation(path)
-    assert (Path(__file__).parents[2] / mutation.file).read_text().count(mutation.old) == 1
+    code = (Path(__file__).parents[2] / mutation.file).read_text()
+    assert code.count(mutation.old) == 1
     assert mutation.old != mutation.new
+    ast.parse(code.replace(mutation.old, mutation.new))  # what does not run is no bug
 
 
 @pytest.mark.parametrize(
