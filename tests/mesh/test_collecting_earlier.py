@@ -19,7 +19,7 @@ from tests.mesh.processes import Node, until
 from tests.mesh.test_collecting import collect, copied, written
 from tests.mesh.test_restores import in_epoch
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.long
 
 
 async def go(node: Node) -> None:
