@@ -10,8 +10,7 @@ are held back longer: they are *behind* until somebody asks a question of the ta
 from typing import Generic
 
 from outbox.database import Database
-from outbox.limits import ROWS_BUFFERED_MAX
-from outbox.recent import RecentRows
+from outbox.recent import Recent
 from outbox.tables import Row, Table, Value, portions
 
 _Key = tuple[Value, ...]
@@ -23,73 +22,52 @@ class WriteBuffer(Generic[Row]):
     def __init__(self, database: Database, table: Table[Row]) -> None:
         self._database = database
         self._table = table
-        self._key_of = table.key_reader()
-        self._has_bodies = "body" in table.columns
-        self._rows: dict[_Key, Row] = {}
-        self._behind: dict[_Key, Row] = {}
+        self.key_of = table.key_reader()
+        self.waiting: dict[_Key, Row] = {}
+        """What the open transaction has put: of several under one key the last."""
+        self.behind: dict[_Key, Row] = {}
+        """Committed as changes, and not in the table."""
         self._caught_up: dict[_Key, Row] = {}
         """What the open transaction has taken from there into the table."""
-        self._written: RecentRows[Row] = RecentRows()
-
-    def __bool__(self) -> bool:
-        """Whether anything of the open transaction waits."""
-        return bool(self._rows)
-
-    @property
-    def waiting(self) -> dict[_Key, Row]:
-        """What the open transaction has put."""
-        return self._rows
-
-    @property
-    def behind(self) -> dict[_Key, Row]:
-        """Committed as changes, and not in the table."""
-        return self._behind
+        self._has_bodies = "body" in table.columns
+        self._recent: Recent[_Key, Row] = Recent()
+        """What stands in the table; no bodies, which may be large."""
 
     def get(self, key: _Key) -> Row | None:
         """The row that waits under this key, is behind, or was written lately."""
-        return self._rows.get(key) or self._behind.get(key) or self._written.get(key)
-
-    def is_full(self) -> bool:
-        """Whether it is time to ``flush``, before anything more is put."""
-        return len(self._rows) >= ROWS_BUFFERED_MAX
-
-    def put(self, row: Row) -> None:
-        """Hold a row back; a later one of the same key takes its place."""
-        self._rows[self._key_of(row)] = row
+        return self.waiting.get(key) or self.behind.get(key) or self._recent.get(key)
 
     def flush(self) -> None:
         """Write what is behind and what waits, in the order in which the keys came.
 
         Raises StorageFull, StorageFailed.
         """
-        rows = self._rows
-        if self._behind:
-            rows = {**self._behind, **rows}
-            self._caught_up, self._behind = self._behind, {}
+        rows = self.waiting
+        if self.behind:
+            rows = {**self.behind, **rows}
+            self._caught_up, self.behind = self.behind, {}
         if not rows:
             return
         for size, values in portions(self._table.encode_all(rows.values())):
             self._database.execute(self._table.upsert(size), values)
-        if self._has_bodies:
-            for key, row in rows.items():
-                self._written.keep(key, row)
-        else:
-            self._written.keep_all(rows)
-        self._rows.clear()
+        if not self._has_bodies:
+            self._recent.keep_all(rows)
+            self._recent.age()
+        self.waiting.clear()
 
     def kept(self) -> None:
         """The transaction is committed; what still waits stands among the changes."""
-        self._behind.update(self._rows)
-        self._rows.clear()
+        self.behind.update(self.waiting)
+        self.waiting.clear()
         self._caught_up = {}
 
     def forget(self) -> None:
         """Rows were deleted from the table: which of those that were written lately is not known."""
-        self._written.clear()
+        self._recent.clear()
 
     def take_back(self) -> None:
         """The transaction did not happen."""
-        self._rows.clear()
-        self._written.clear()
+        self.waiting.clear()
+        self._recent.clear()
         if self._caught_up:
-            self._behind, self._caught_up = self._caught_up, {}
+            self.behind, self._caught_up = self._caught_up, {}

@@ -13,7 +13,7 @@ from outbox.database import Database
 from outbox.errors import StorageFailed, StorageFull, WorldError
 from outbox.limits import WAL_BYTES
 from outbox.reader import read_identity
-from outbox.recent import RecentRows
+from outbox.recent import Recent
 from outbox.records import Identity
 from outbox.schema import COMPONENT, MIGRATIONS
 from outbox.sql.agents import AgentWrites
@@ -52,7 +52,7 @@ class Journal(
         self._lasting = self._identity
         self._torn = False
         self._kinds_without_rows = set()
-        self._waiting_places, self._recent_places, self._unknown_upto = {}, RecentRows(), None
+        self._turns, self._unknown_upto = Recent(), None
         self._size = None
         self._quiet, self._oldest = None, {}
 
@@ -126,13 +126,13 @@ class Journal(
         self.database.commit()
         self._rows.kept()
         self._committed, self._lasting = self._head, self._identity
-        self._keep_places()
+        self._age_turns()
 
     def rollback(self) -> None:
         """Forget the open transaction; does nothing when none is open."""
         self._rows.take_back()
         self._head, self._identity = self._committed, self._lasting
-        self._forget_places()
+        self._forget_turns()
         self._torn = False
         self._size = self._quiet = None
         self._oldest.clear()

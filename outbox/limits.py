@@ -101,8 +101,8 @@ HEADERS_REMEMBERED = 1024
 ROWS_RECENT_MAX = 4096
 """Rows of one table kept after their commit: an event is touched again within some ticks, or after hours."""
 
-RECENT_BODY_BYTES_MAX = 4096
-"""Rows with a larger body are not kept: all of them together are 32 MiB at most."""
+RECENT_BYTES_MAX = 32 * 1024 * 1024
+"""What bodies of turns may take that are kept so: rows with large ones are forgotten sooner."""
 
 ROWS_BUFFERED_MAX = 4096
 """Changed rows of one table held back until the commit: a few ticks' worth, some MiB with usual bodies."""

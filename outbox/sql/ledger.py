@@ -1,13 +1,13 @@
 """The ledger in SQL."""
 
 from outbox.ids import AgentId, EventId, NodeId, event_id_bytes, event_id_from_bytes
-from outbox.recent import RecentRows
+from outbox.recent import Recent
 from outbox.records import Received, TurnState
 from outbox.sql.rows import Asking, Writing
-from outbox.tables import RECEIVED, Value
+from outbox.tables import RECEIVED
 
-Places = tuple[tuple[NodeId, AgentId], ...]
-"""Who sent an event, and to whom."""
+Turns = dict[tuple[NodeId, AgentId], Received]
+"""Those of one event, by who sent it and to whom."""
 
 _OPEN_STATES = (TurnState.HELD, TurnState.QUEUED, TurnState.LEASED)
 _OPEN = "state IN ('held', 'queued', 'leased')"
@@ -81,54 +81,42 @@ class LedgerReads(Asking):
 
 
 class LedgerWrites(Writing, LedgerReads):
-    """What the writer adds. It remembers for whom an event has come: all that happens to one asks for it.
+    """What the writer adds. It remembers what has come lately, all turns of an event together.
 
-    Ids begin with the time, so nearly every event that comes has a higher one than any row that is not
-    remembered: that there is no row of it is known then. Clocks that go wrong cost a query, no more.
+    Ids begin with the time, so nearly every event that comes has a higher one than any that has turns and is
+    not remembered: that there is none of it is known then. Clocks that go wrong cost a query, no more.
     """
 
-    _waiting_places: dict[EventId, Places]
-    """Of events that this transaction asked for: its own rows may not be in the table yet."""
-    _recent_places: RecentRows[Places]
+    _turns: Recent[EventId, Turns]
     _unknown_upto: EventId | None
-    """No row that is not remembered has a higher id; None where the table has to be asked."""
+    """No event that has turns and is not remembered has a higher id; None where the table has to be asked."""
 
     def received(self, source: NodeId, event: EventId, agent: AgentId) -> Received | None:
         """The row of an event that a node sent to a local agent."""
-        return super().received(source, event, agent) if (source, agent) in self._places(event) else None
+        return self._turns_about(event).get((source, agent))
 
     def ledger(self, event: EventId) -> list[Received]:
-        """The rows of everybody who sent an event under this id, in order of acceptance.
-
-        Every answer of an agent asks: the buffer is not written for it.
-        """
-        rows = (super(LedgerWrites, self).received(*_key(place, event)) for place in self._places(event))
-        return [row for row in rows if row is not None]
+        """The rows of everybody who sent an event under this id, in order of acceptance."""
+        return list(self._turns_about(event).values())
 
     def turns_of(self, source: NodeId, event: EventId) -> list[Received]:
         """The rows of all local agents that the event came for, in order of acceptance."""
-        return [row for row in self.ledger(event) if row.source == source]
+        return [row for row in self._turns_about(event).values() if row.source == source]
 
     def put_received(self, row: Received) -> None:
         """Insert or replace it."""
         self._rows.put(RECEIVED, row)
-        places, place = self._places(row.event_id), (row.source, row.to_agent)
-        if place not in places:
-            self._waiting_places[row.event_id] = (*places, place)
+        self._turns_about(row.event_id)[row.source, row.to_agent] = row
+        self._turns.bytes += len(row.body)
 
-    def _places(self, event: EventId) -> Places:
-        """Which nodes have sent the event, and to whom, in order of acceptance."""
-        known = self._waiting_places.get(event)
-        if known is None:
-            known = self._recent_places.get((event,))
-            if known is None:
-                known = self._kept_places(event) if event <= self._highest_unknown() else ()
-            self._waiting_places[event] = known
-        return known
-
-    def _kept_places(self, event: EventId) -> Places:
-        sql = "SELECT source, to_agent FROM received WHERE event_id = ? ORDER BY arrival"
-        return tuple(self._rows.ask((RECEIVED,), sql, (event_id_bytes(event),)))
+    def _turns_about(self, event: EventId) -> Turns:
+        """All turns of an event, in order of acceptance; of one that has none, where its first will be."""
+        turns = self._turns.get(event)
+        if turns is None:
+            rows = super().ledger(event) if event <= self._highest_unknown() else ()
+            turns = {(row.source, row.to_agent): row for row in rows}
+            self._turns.keep(event, turns)
+        return turns
 
     def _highest_unknown(self) -> EventId:
         if self._unknown_upto is None:
@@ -136,22 +124,13 @@ class LedgerWrites(Writing, LedgerReads):
             self._unknown_upto = event_id_from_bytes(highest or bytes(16))
         return self._unknown_upto
 
-    def _keep_places(self) -> None:
+    def _age_turns(self) -> None:
         """The transaction is committed."""
-        found: dict[tuple[Value, ...], Places] = {
-            (event,): places for event, places in self._waiting_places.items() if places
-        }
-        forgotten = self._recent_places.keep_all(found)
+        forgotten = [event for event, turns in self._turns.age().items() if turns]
         if forgotten and self._unknown_upto is not None:
-            self._unknown_upto = EventId(max(self._unknown_upto, *(str(event) for (event,) in forgotten)))
-        self._waiting_places.clear()
+            self._unknown_upto = max(self._unknown_upto, *forgotten)
 
-    def _forget_places(self) -> None:
+    def _forget_turns(self) -> None:
         """The transaction is taken back, or rows were deleted."""
-        self._recent_places.clear()
-        self._waiting_places.clear()
+        self._turns.clear()
         self._unknown_upto = None
-
-
-def _key(place: tuple[NodeId, AgentId], event: EventId) -> tuple[NodeId, EventId, AgentId]:
-    return place[0], event, place[1]

@@ -135,7 +135,7 @@ class RetentionWrites(EpochWrites, LedgerWrites, RetentionReads):
             "WHERE arrival IN (SELECT arrival FROM received WHERE state = 'done' AND source = ?"
             " AND (epoch, seq) <= (?, ?) ORDER BY epoch, seq LIMIT ?)"
         )
-        self._forget_places()
+        self._forget_turns()
         return self._rows.drop(RECEIVED, clause, source, epoch, seq, limit)
 
     def put_ledger_floor(self, row: LedgerFloor) -> None:

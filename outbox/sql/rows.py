@@ -12,7 +12,7 @@ from outbox.buffer import WriteBuffer
 from outbox.changes import ALL_IN_TABLES, BEHIND, pack, unpack
 from outbox.database import Database
 from outbox.errors import StorageFailed
-from outbox.limits import CHANGES_BYTES_MAX, ROWS_BEHIND_MAX
+from outbox.limits import CHANGES_BYTES_MAX, ROWS_BEHIND_MAX, ROWS_BUFFERED_MAX
 from outbox.tables import Row, Table, Value, Values
 
 Tables = Sequence[Table[Any]]
@@ -84,8 +84,8 @@ class BufferedRows(Rows):
         for self._number, value in changes_after(database, 0):
             self._bytes = self._bytes + len(value) if value else 0
             for table, rows in (unpack(value) if value else {}).items():
-                for row in rows:
-                    self._buffers[table].put(row)
+                buffer = self._buffers[table]
+                buffer.waiting.update((buffer.key_of(row), row) for row in rows)
         for buffer in self._late:
             buffer.kept()
 
@@ -106,11 +106,11 @@ class BufferedRows(Rows):
     def put(self, table: Table[Row], row: Row) -> None:
         """Insert or replace a row. Raises StorageFailed outside a transaction, StorageFull."""
         buffer = self._buffers[table]
-        if not buffer:  # else a transaction is open: nothing waits after its end
+        if not buffer.waiting:  # else a transaction is open: nothing waits after its end
             self.need_transaction()
-        elif buffer.is_full():
+        elif len(buffer.waiting) >= ROWS_BUFFERED_MAX:
             self._write((table,), late=table in BEHIND)
-        buffer.put(row)
+        buffer.waiting[buffer.key_of(row)] = row
 
     def drop(self, table: Table[Row], clause: str, *values: Value) -> int:
         """Delete rows; returns how many. Raises StorageFailed outside a transaction."""
@@ -165,9 +165,8 @@ class BufferedRows(Rows):
         return rows > ROWS_BEHIND_MAX or self._bytes > CHANGES_BYTES_MAX
 
     def _add(self) -> None:
-        changed = {
-            table: buffer.waiting.values() for table, buffer in zip(BEHIND, self._late, strict=True) if buffer
-        }
+        waiting = ((table, buffer.waiting) for table, buffer in zip(BEHIND, self._late, strict=True))
+        changed = {table: rows.values() for table, rows in waiting if rows}
         if changed:
             value = pack(changed)
             self._number += 1

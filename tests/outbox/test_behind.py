@@ -388,16 +388,16 @@ def keeps_rows_out(self: BufferedRows) -> None:
 
 
 def looks_past(self: WriteBuffer[Any], key: Any) -> Any:
-    return self._rows.get(key) or self._written.get(key)
+    return self.waiting.get(key) or self._recent.get(key)
 
 
 def looks_behind_last(self: WriteBuffer[Any], key: Any) -> Any:
-    return self._rows.get(key) or self._written.get(key) or self._behind.get(key)
+    return self.waiting.get(key) or self._recent.get(key) or self.behind.get(key)
 
 
 def stays_caught_up(self: WriteBuffer[Any]) -> None:
-    self._rows.clear()
-    self._written.clear()
+    self.waiting.clear()
+    self._recent.clear()
 
 
 def learns_nothing(self: SeenRows) -> None:

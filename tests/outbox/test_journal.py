@@ -102,7 +102,7 @@ def test_other_packages_write_in_the_same_transaction(open_journal: Open, world:
 def test_a_buffer_never_grows_past_its_bound(
     open_journal: Open, world: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("outbox.buffer.ROWS_BUFFERED_MAX", 3)
+    monkeypatch.setattr("outbox.sql.rows.ROWS_BUFFERED_MAX", 3)
     journal = open_journal()
     journal.begin()
     for number in range(1, 6):
