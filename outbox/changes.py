@@ -10,13 +10,14 @@ the end, with a default, so that a newer program reads what an older one left. A
 before it is in the tables.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
 
 from outbox.errors import StorageFailed
-from outbox.tables import CURSORS, DELIVERIES, RECEIVED, Table
+from outbox.records import Delivery, Received, Record
+from outbox.tables import CURSORS, DELIVERIES, RECEIVED, Cursor, Table
 
 BEHIND: tuple[Table[Any], ...] = (DELIVERIES, RECEIVED, CURSORS)
 """Tables whose rows may be behind."""
@@ -24,32 +25,27 @@ BEHIND: tuple[Table[Any], ...] = (DELIVERIES, RECEIVED, CURSORS)
 ALL_IN_TABLES = b""
 """The value that stands for no change."""
 
-_BY_NAME = {table.name: table for table in BEHIND}
+
+class _Changed(msgspec.Struct, forbid_unknown_fields=True):
+    deliveries: tuple[Delivery, ...] = ()
+    received: tuple[Received, ...] = ()
+    cursors: tuple[Cursor, ...] = ()
+
+
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(dict[str, list[list[Any]]]).decode
+_decode = msgspec.msgpack.Decoder(_Changed).decode
 
 
-def pack(changed: Mapping[Table[Any], Iterable[msgspec.Struct]]) -> bytes:
+def pack(changed: Mapping[Table[Any], Iterable[Record]]) -> bytes:
     """The value of some rows."""
-    return _encode(
-        {table.name: [msgspec.structs.astuple(row) for row in rows] for table, rows in changed.items()}
-    )
+    return _encode({table.name: list(rows) for table, rows in changed.items()})
 
 
-def unpack(value: bytes) -> dict[Table[Any], list[msgspec.Struct]]:
+def unpack(value: bytes) -> dict[Table[Any], list[Record]]:
     """The rows of a value that is not empty. Raises StorageFailed when it is none."""
     try:
-        return {
-            _BY_NAME[name]: [_row(_BY_NAME[name], fields) for fields in rows]
-            for name, rows in _decode(value).items()
-        }
-    except (msgspec.MsgspecError, LookupError, ValueError) as error:
+        found = _decode(value)
+    except msgspec.MsgspecError as error:
         raise StorageFailed(f"a row of changes is damaged: {error}", hint="restore from a backup") from None
-
-
-def _row(table: Table[Any], fields: Sequence[object]) -> msgspec.Struct:
-    columns = table.columns
-    if len(fields) > len(columns):
-        raise ValueError(f"{len(fields)} fields for {table.name}")
-    row: msgspec.Struct = msgspec.convert(dict(zip(columns, fields, strict=False)), table.record)
-    return row
+    changed = {table: list(getattr(found, table.name)) for table in BEHIND}
+    return {table: rows for table, rows in changed.items() if rows}

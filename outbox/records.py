@@ -13,6 +13,10 @@ from outbox.ids import AgentId, Epoch, EventId, MeshId, NodeId, Seq
 from outbox.kinds import Outcome
 
 
+class Record(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """A row of a table: packed it is its fields in their order."""
+
+
 class Identity(msgspec.Struct, frozen=True):
     """Whose journal this is."""
 
@@ -21,7 +25,7 @@ class Identity(msgspec.Struct, frozen=True):
     epoch: Epoch
 
 
-class EpochRow(msgspec.Struct, frozen=True):
+class EpochRow(Record, frozen=True):
     """An epoch of the own outbox that is shown only so far."""
 
     ordinal: int
@@ -29,14 +33,14 @@ class EpochRow(msgspec.Struct, frozen=True):
     shown: Seq
 
 
-class Doubt(msgspec.Struct, frozen=True):
+class Doubt(Record, frozen=True):
     """A node that has to say what of its events was dealt with here, since an own epoch began."""
 
     source: NodeId
     epoch: Epoch
 
 
-class Errand(msgspec.Struct, frozen=True):
+class Errand(Record, frozen=True):
     """Something that is too much for one tick: kept until all of it is done."""
 
     kind: str
@@ -59,7 +63,7 @@ class DeliveryState(StrEnum):
     DEAD_LETTER = "dead_letter"
 
 
-class Delivery(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+class Delivery(Record, frozen=True, gc=False, kw_only=True):
     """The sender's obligation for one event at one node: one or more for each deliverable event.
 
     Several when a later attempt went to another node (those before are superseded), or when the event is for
@@ -137,7 +141,7 @@ class Share(StrEnum):
     """A broadcast that was there before the agent was; nobody waits for its end."""
 
 
-class Received(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+class Received(Record, frozen=True, gc=False, kw_only=True):
     """Ledger row and inbox row in one: what one local agent did about an event that came for it."""
 
     event_id: EventId
@@ -166,7 +170,7 @@ class Received(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """What its event names: the turn is not dealt before it is here."""
 
 
-class LocalAgent(msgspec.Struct, frozen=True, kw_only=True):
+class LocalAgent(Record, frozen=True, kw_only=True):
     """An agent that lives here."""
 
     name: AgentId
@@ -194,7 +198,7 @@ class LocalAgent(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(group for group in self.groups.split(",") if group)
 
 
-class Incident(msgspec.Struct, frozen=True, kw_only=True):
+class Incident(Record, frozen=True, kw_only=True):
     """Something an operator should know; open until ``closed_at_ms`` is set. One row per (kind, subject)."""
 
     kind: str
@@ -205,7 +209,7 @@ class Incident(msgspec.Struct, frozen=True, kw_only=True):
     detail: str = ""
 
 
-class Quarantined(msgspec.Struct, frozen=True, kw_only=True):
+class Quarantined(Record, frozen=True, kw_only=True):
     """A well-chained entry that is no valid event; kept for the operator, the cursor moved on."""
 
     source: NodeId
@@ -216,7 +220,7 @@ class Quarantined(msgspec.Struct, frozen=True, kw_only=True):
     body: bytes
 
 
-class Remembered(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+class Remembered(Record, frozen=True, gc=False, kw_only=True):
     """What an idempotency key was used for."""
 
     agent: AgentId
@@ -225,7 +229,7 @@ class Remembered(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     event_id: EventId
 
 
-class Reader(msgspec.Struct, frozen=True, kw_only=True):
+class Reader(Record, frozen=True, kw_only=True):
     """Another node that reads this outbox: what it has not read is kept, as long as it shows itself."""
 
     node: NodeId
@@ -236,7 +240,7 @@ class Reader(msgspec.Struct, frozen=True, kw_only=True):
     """How long this gateway has run since it saw it alive, or move its cursor: no clock that may jump."""
 
 
-class LedgerFloor(msgspec.Struct, frozen=True, kw_only=True):
+class LedgerFloor(Record, frozen=True, kw_only=True):
     """Up to where finished turns of another outbox were forgotten."""
 
     source: NodeId
@@ -263,7 +267,7 @@ class OutboxSize(msgspec.Struct, frozen=True):
     bytes: int
 
 
-class Copy(msgspec.Struct, frozen=True, kw_only=True):
+class Copy(Record, frozen=True, kw_only=True):
     """A verified copy of a stretch of another node's outbox."""
 
     source: NodeId
@@ -281,7 +285,7 @@ class Copy(msgspec.Struct, frozen=True, kw_only=True):
     """When its first batch was copied."""
 
 
-class Blob(msgspec.Struct, frozen=True, kw_only=True):
+class Blob(Record, frozen=True, kw_only=True):
     """A whole blob in the home."""
 
     sha256: BlobId

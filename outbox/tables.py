@@ -27,6 +27,7 @@ from outbox.records import (
     Quarantined,
     Reader,
     Received,
+    Record,
     Remembered,
 )
 
@@ -34,7 +35,7 @@ Value = int | str | bytes | None
 Values = tuple[Any, ...]
 """One row as the database gives it; ``Table.decode`` checks the types."""
 
-Row = TypeVar("Row", bound=msgspec.Struct)
+Row = TypeVar("Row", bound=Record)
 
 ROWS_PER_STATEMENT = (256, 64, 16, 4, 2, 1)
 """Sizes of multi-row statements: few enough to stay prepared, large enough that a batch is a few calls."""
@@ -78,13 +79,8 @@ class Table(msgspec.Struct, Generic[Row], frozen=True, eq=False):
 
     def decode(self, values: Values) -> Row:
         """Column values as a record. Raises StorageFailed when they are not one."""
-        fields = dict(zip(self.columns, values, strict=True))
         try:
-            if "event_id" in fields:
-                fields["event_id"] = event_id_from_bytes(fields["event_id"])
-            if fields.get("node") == "":
-                fields["node"] = None
-            return msgspec.convert(fields, self.record)
+            return msgspec.convert(as_written(values, _places(self.columns)), self.record)
         except (msgspec.ValidationError, AttributeError) as error:
             raise StorageFailed(f"a row of {self.name} is damaged: {error}") from None
 
@@ -117,6 +113,17 @@ def at_rest(values: Values, places: Places) -> Values:
     if places.node is not None and stored[places.node] is None:
         stored[places.node] = ""
     return tuple(stored)
+
+
+def as_written(values: Values, places: Places) -> Values:
+    """The same the other way."""
+    if places.event is None:
+        return values
+    written = list(values)
+    written[places.event] = event_id_from_bytes(written[places.event])
+    if places.node is not None:
+        written[places.node] = written[places.node] or None
+    return tuple(written)
 
 
 @cache
@@ -165,7 +172,7 @@ def _quoted(columns: tuple[str, ...]) -> str:
     return ", ".join(f'"{column}"' for column in columns)
 
 
-class Cursor(msgspec.Struct, frozen=True):
+class Cursor(Record, frozen=True):
     """How far another node's outbox was read and handled."""
 
     source: NodeId
@@ -187,18 +194,8 @@ class Cursor(msgspec.Struct, frozen=True):
         return Checkpoint(mesh, self.source, self.epoch, self.seq, self.hash, self.signature)
 
 
-class OutboxRow(NamedTuple):
-    """Columns of the outbox; the only table that is written by insert alone."""
-
-    position: int
-    event_id: bytes
-    attempt: int
-    kind: str
-    corr_id: bytes | None
-    header: bytes
-    body: bytes
-    blob: str | None
-
+OUTBOX = ("position", "event_id", "attempt", "kind", "corr_id", "header", "body", "blob")
+"""Columns of the only table that is written by insert alone."""
 
 DELIVERIES = Table("deliveries", Delivery, ("event_id", "node"))
 RECEIVED = Table("received", Received, ("source", "event_id", "to_agent"))

@@ -16,7 +16,7 @@ from outbox.limits import SEQ_MAX
 from outbox.records import EpochRow, Identity
 from outbox.schema import ordinal_of, position, seq_of
 from outbox.sql.rows import Asking, Writing
-from outbox.tables import EPOCHS, OutboxRow, insert, portions
+from outbox.tables import EPOCHS, OUTBOX, Values, insert, portions
 from outbox.verification import Progress, verify_outbox
 
 
@@ -227,12 +227,12 @@ class EntryWrites(Writing, EntryReads):
     def _insert(self, drafts: Sequence[Draft]) -> None:
         base = position(self._head.epoch, Seq(0))
         for size, values in portions([_outbox_row(base, draft) for draft in drafts]):
-            self._rows.database.execute(insert("outbox", OutboxRow._fields, size), values)
+            self._rows.database.execute(insert("outbox", OUTBOX, size), values)
 
 
-def _outbox_row(base: int, draft: Draft) -> OutboxRow:
+def _outbox_row(base: int, draft: Draft) -> Values:
     entry, header = draft.entry, draft.header
-    return OutboxRow(
+    return (
         base | entry.seq,
         event_id_bytes(header.event_id),
         header.attempt,

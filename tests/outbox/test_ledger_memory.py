@@ -96,3 +96,17 @@ def test_a_new_event_costs_no_query(open_journal: Open, world: Any) -> None:
     journal.begin()
     assert [len(journal.ledger(world.event(number))) for number in (4, 7, 8)] == [0, 1, 0]
     assert len(asked) == 2
+
+
+def test_large_turns_are_forgotten_sooner_and_found_all_the_same(open_journal: Open, world: Any) -> None:
+    journal = open_journal()
+    journal._turns = Recent(bytes_max=10_000)
+    for number in range(1, 21):
+        journal.begin()
+        journal.put_received(world.received(number, body=bytes(1_000)))
+        journal.commit()
+    assert sum(journal._turns.get(world.event(number)) is not None for number in range(1, 21)) <= 10
+    journal.begin()
+    for number in range(1, 21):
+        assert [len(row.body) for row in journal.ledger(world.event(number))] == [1_000]
+    journal.rollback()

@@ -65,5 +65,5 @@ def test_statements() -> None:
 
 
 def test_a_cursor_row_is_a_head() -> None:
-    row = msgspec.convert({"source": "mbp", "epoch": "000001-0123456789ab", "seq": 4, "hash": b"h"}, Cursor)
+    row = msgspec.convert(["mbp", "000001-0123456789ab", 4, b"h"], Cursor)
     assert (row.head.epoch, row.head.seq, row.head.hash) == (row.epoch, 4, b"h")
