@@ -33,7 +33,7 @@ class SealedBatch(msgspec.Struct, frozen=True):
     @property
     def entries(self) -> tuple[Entry, ...]:
         """What travels."""
-        return tuple(draft.entry for draft in self.drafts)
+        return tuple([draft.entry for draft in self.drafts])
 
 
 def seal(identity: Identity, head: Head, drafts: Sequence[Draft], sign: Sign) -> SealedBatch:
@@ -43,12 +43,13 @@ def seal(identity: Identity, head: Head, drafts: Sequence[Draft], sign: Sign) ->
     """
     if not drafts:
         raise StorageFailed("a batch without entries")
+    entries = [draft.entry for draft in drafts]
     try:
-        reached = extend(head, [draft.entry for draft in drafts])
+        reached = extend(head, entries)
     except BrokenChain as error:
         raise StorageFailed(f"the batch does not follow the head: {error}") from None
     checkpoint = sign_checkpoint(identity.mesh, identity.node, reached, sign)
-    return SealedBatch(head, tuple(drafts), checkpoint, batch_bytes([draft.entry for draft in drafts]))
+    return SealedBatch(head, tuple(drafts), checkpoint, batch_bytes(entries))
 
 
 def check_place(batch: SealedBatch, identity: Identity, head: Head) -> None:
@@ -61,4 +62,4 @@ def check_place(batch: SealedBatch, identity: Identity, head: Head) -> None:
 
 def batch_bytes(entries: Sequence[Entry]) -> int:
     """What the entries weigh in a page."""
-    return sum(len(entry.header) + len(entry.body) for entry in entries)
+    return sum([len(entry.header) + len(entry.body) for entry in entries])

@@ -21,7 +21,7 @@ class WriteBuffer(Generic[Row]):
 
     def __init__(self, database: Database, table: Table[Row]) -> None:
         self._database = database
-        self._table = table
+        self.table = table
         self.key_of = table.key_reader()
         self.waiting: dict[_Key, Row] = {}
         """What the open transaction has put: of several under one key the last."""
@@ -48,8 +48,8 @@ class WriteBuffer(Generic[Row]):
             self._caught_up, self.behind = self.behind, {}
         if not rows:
             return
-        for size, values in portions(self._table.encode_all(rows.values())):
-            self._database.execute(self._table.upsert(size), values)
+        for size, values in portions(self.table.encode_all(rows.values())):
+            self._database.execute(self.table.upsert(size), values)
         if not self._has_bodies:
             self._recent.keep_all(rows)
             self._recent.age()

@@ -140,7 +140,7 @@ class BufferedRows(Rows):
     def flush(self) -> None:
         """Write all that waits. Raises StorageFull, StorageFailed."""
         for table, buffer in self._buffers.items():
-            if table not in BEHIND:
+            if buffer.waiting and table not in BEHIND:
                 buffer.flush()
         if self._caught_up or self._is_much():
             self.catch_up()
@@ -150,9 +150,10 @@ class BufferedRows(Rows):
     def kept(self) -> None:
         """The transaction is committed."""
         self._bytes = self._added + (0 if self._caught_up else self._bytes)
-        self._added, self._caught_up = 0, False
         for buffer in self._late:
-            buffer.kept()
+            if buffer.waiting or self._caught_up:
+                buffer.kept()
+        self._added, self._caught_up = 0, False
 
     def take_back(self) -> None:
         """The transaction did not happen: forget all that waits."""
@@ -161,12 +162,13 @@ class BufferedRows(Rows):
             buffer.take_back()
 
     def _is_much(self) -> bool:
-        rows = sum(len(buffer.behind) + len(buffer.waiting) for buffer in self._late)
+        rows = 0
+        for buffer in self._late:
+            rows += len(buffer.behind) + len(buffer.waiting)
         return rows > ROWS_BEHIND_MAX or self._bytes > CHANGES_BYTES_MAX
 
     def _add(self) -> None:
-        waiting = ((table, buffer.waiting) for table, buffer in zip(BEHIND, self._late, strict=True))
-        changed = {table: rows.values() for table, rows in waiting if rows}
+        changed = {buffer.table: buffer.waiting.values() for buffer in self._late if buffer.waiting}
         if changed:
             value = pack(changed)
             self._number += 1
