@@ -31,9 +31,10 @@ _EPOCH = re.compile(r"[0-9]{6}-[0-9a-f]{12}", re.ASCII)
 _NOT_NAME = re.compile(r"[^a-z0-9._-]+", re.ASCII)
 
 _48_BITS = (1 << 48) - 1
-_VERSION = "7"
-_VARIANT = {f"{digit:x}": f"{digit & 3 | 8:x}" for digit in range(16)}
-"""The digit of which two bits are random and two say that it is a UUID of the RFC."""
+_RANDOM = (1 << 80) - 1 ^ (0xF << 76 | 0b11 << 62)
+"""The bits of a UUIDv7 behind its time that are random."""
+_VERSION_7 = 7 << 76 | 0b10 << 62
+"""The others: that it is one, and of the RFC."""
 
 
 def _name(text: str, what: str) -> str:
@@ -81,8 +82,8 @@ def event_id_from_bytes(raw: bytes) -> EventId:
 
 def make_event_id(wall_ms: int, entropy: bytes) -> EventId:
     """A UUIDv7 from a wall clock in milliseconds and 10 random bytes (RFC 9562 section 5.7)."""
-    random = entropy.hex()
-    return EventId(f"evt_{wall_ms & _48_BITS:012x}{_VERSION}{random[1:4]}{_VARIANT[random[4]]}{random[5:20]}")
+    random = int.from_bytes(entropy[:10]) & _RANDOM | _VERSION_7
+    return EventId("evt_" + ((wall_ms & _48_BITS) << 80 | random).to_bytes(16).hex())
 
 
 def event_id_ms(event: EventId) -> int:
