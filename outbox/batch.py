@@ -26,14 +26,11 @@ class SealedBatch(msgspec.Struct, frozen=True):
 
     before: Head
     drafts: tuple[Draft, ...]
+    entries: tuple[Entry, ...]
+    """What travels."""
     checkpoint: Checkpoint
     bytes: int
     """What the entries weigh in a page."""
-
-    @property
-    def entries(self) -> tuple[Entry, ...]:
-        """What travels."""
-        return tuple([draft.entry for draft in self.drafts])
 
 
 def seal(identity: Identity, head: Head, drafts: Sequence[Draft], sign: Sign) -> SealedBatch:
@@ -43,13 +40,13 @@ def seal(identity: Identity, head: Head, drafts: Sequence[Draft], sign: Sign) ->
     """
     if not drafts:
         raise StorageFailed("a batch without entries")
-    entries = [draft.entry for draft in drafts]
+    entries = tuple([draft.entry for draft in drafts])
     try:
         reached = extend(head, entries)
     except BrokenChain as error:
         raise StorageFailed(f"the batch does not follow the head: {error}") from None
     checkpoint = sign_checkpoint(identity.mesh, identity.node, reached, sign)
-    return SealedBatch(head, tuple(drafts), checkpoint, batch_bytes(entries))
+    return SealedBatch(head, tuple(drafts), entries, checkpoint, batch_bytes(entries))
 
 
 def check_place(batch: SealedBatch, identity: Identity, head: Head) -> None:

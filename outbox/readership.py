@@ -7,7 +7,7 @@ cannot be read names everybody: whoever meets it keeps it in quarantine, with it
 
 from hashlib import sha256
 
-from outbox.chain import Entry, Excerpt, Page, Stub
+from outbox.chain import Excerpt, Page, Stub
 from outbox.envelope import EVERYONE, Header, decode_header
 from outbox.errors import InvalidEvent
 from outbox.ids import NodeId
@@ -44,5 +44,7 @@ def excerpt(page: Page, reader: NodeId) -> Excerpt:
 
 def withheld(page: Excerpt, reader: NodeId | None) -> Stub | None:
     """The first entry whose body the reader needs and did not get; None for one that needs every body."""
-    stubs = (entry for entry in page.entries if not isinstance(entry, Entry))
-    return next((stub for stub in stubs if reader is None or needs_body(stub.header, reader)), None)
+    for entry in page.entries:
+        if isinstance(entry, Stub) and (reader is None or needs_body(entry.header, reader)):
+            return entry
+    return None
