@@ -21,6 +21,7 @@ from gateway.engine import (
     questioning,
     receiver,
     rerouting,
+    revoked,
     sender,
     signals,
     streams,
@@ -211,12 +212,12 @@ class Engine:
             receiver.arrive(tick, self._residents, self._turns, tick.loopback.popleft())
 
     def _input(self, tick: Tick, item: Input) -> None:
-        # what ticks are full of first: a struct that does not match costs ten times one that does
+        # what ticks are full of first: a struct that does not match costs five times one that does
         match item:
-            case PageRead() | FloorRead():
-                self._follow(tick, item)
             case Send() | Reply() | Settle() | Grant():
                 self._ask(tick, item)
+            case PageRead() | FloorRead():
+                self._follow(tick, item)
             case RelayCaught() | StreamStalled() | StreamFlows() | StreamKnown() | LinkUp() | LinkDown():
                 self._hear_link(tick, item)
             case ClockMeasured():
@@ -234,7 +235,7 @@ class Engine:
 
     def _ask(self, tick: Tick, item: Request) -> None:
         try:
-            farewell.check(tick, item)
+            revoked.check_here(tick.view, tick.identity.node, item)
             answer = self._request(tick, item)
         except CallerError as error:
             answer = Refused(item.req, error.code, str(error), error.hint, error.retryable)
@@ -267,9 +268,9 @@ class Engine:
 
     def _request(self, tick: Tick, item: Request) -> Answer | None:
         match item:
-            case Send() | Reply() | TellIncident():
-                return self._compose(tick, item)
-            case Settle() | Nack() | Extend() | Subscribe() | Grant():
+            case Send() | Reply() | Settle():
+                return self._say(tick, item)
+            case Nack() | Extend() | Subscribe() | Grant() | TellIncident():
                 return self._turn(tick, item)
             case AddAgent() | SetAgent() | RemoveAgent():
                 return self._change_agent(tick, item)
@@ -287,29 +288,31 @@ class Engine:
         blobs.collect(tick)
         return pruned
 
-    def _turn(self, tick: Tick, item: Settle | Nack | Extend | Subscribe | Grant) -> Answer | None:
-        if not isinstance(item, Grant):
-            self._residents.get(item.agent)
+    def _say(self, tick: Tick, item: Send | Reply | Settle) -> Answer:
+        author = self._residents.get(item.agent)
         match item:
-            case Settle():
+            case Send():
+                return sender.send(tick, self._turns, item, author.owner_epoch)
+            case Reply():
+                return answers.reply(tick, self._turns, item, author.owner_epoch)
+            case _:
                 return answers.settle(tick, self._turns, item)
+
+    def _turn(self, tick: Tick, item: Nack | Extend | Subscribe | Grant | TellIncident) -> Answer | None:
+        if isinstance(item, Grant):
+            self._turns.grant(item.subscriber, item.credit)
+            return None
+        owner = self._residents.get(item.agent)
+        match item:
             case Nack():
                 return answers.nack(tick, self._turns, item)
             case Extend():
                 return answers.extend(tick, self._turns, item)
-            case Subscribe():
-                self._turns.subscribe(tick, item)
+            case TellIncident():
+                return signals.tell_incident(tick, item, owner.owner_epoch)
             case _:
-                self._turns.grant(item.subscriber, item.credit)
-        return None
-
-    def _compose(self, tick: Tick, item: Send | Reply | TellIncident) -> Answer:
-        author = self._residents.get(item.agent)
-        if isinstance(item, Send):
-            return sender.send(tick, self._turns, item, author.owner_epoch)
-        if isinstance(item, Reply):
-            return answers.reply(tick, self._turns, item, author.owner_epoch)
-        return signals.tell_incident(tick, item, author.owner_epoch)
+                self._turns.subscribe(tick, item)
+                return None
 
     def _change_agent(self, tick: Tick, item: AddAgent | SetAgent | RemoveAgent) -> Answer:
         match item:

@@ -4,8 +4,7 @@ from msgspec.structs import replace
 
 from gateway.engine import recall
 from gateway.engine.errands import Task
-from gateway.engine.inputs import Request
-from gateway.engine.revoked import REVOKED, check_here, is_read
+from gateway.engine.revoked import REVOKED, is_read
 from gateway.engine.sweep import Sweep
 from gateway.engine.tick import Tick
 from gateway.engine.turns import Turns
@@ -14,11 +13,6 @@ from outbox.ids import NodeId
 from outbox.records import DeliveryState, Errand
 
 _OPEN = (DeliveryState.EMITTED, DeliveryState.RETRY_PENDING, DeliveryState.ACCEPTED)
-
-
-def check(tick: Tick, item: Request) -> None:
-    """Raises NodeRevoked when an agent asks and this node may speak for nobody any more."""
-    check_here(tick.view, tick.identity.node, item)
 
 
 def see(tick: Tick, turns: Turns) -> None:
