@@ -51,7 +51,7 @@ class Journal(
         self._head = self._committed = self._checkpointed(0)
         self._lasting = self._identity
         self._torn = False
-        self._kinds_without_rows = set()
+        self.open_kinds = set(self.count_open_incidents())
         self._turns, self._unknown_upto = Recent(), None
         self._size = None
         self._quiet, self._oldest = None, {}

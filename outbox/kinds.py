@@ -40,6 +40,10 @@ RULES: dict[Kind, Rule] = {
 }
 
 
+PROCESSED = frozenset(kind for kind, rule in RULES.items() if rule.processed)
+"""Kinds whose end somebody waits for."""
+
+
 class AckStatus(StrEnum):
     """The two levels of an ACK."""
 

@@ -8,12 +8,10 @@ from gateway.engine.limits import ERROR_CHARS_MAX
 from gateway.engine.tick import Tick
 from outbox.envelope import Ack, Event, decode_event, decode_header, decode_payload, encode_payload
 from outbox.ids import EventId, NodeId
-from outbox.kinds import RULES, AckStatus, Kind, Outcome
+from outbox.kinds import PROCESSED, AckStatus, Kind, Outcome
 from outbox.readership import names
 from outbox.records import Received, Share, TurnState
 from outbox.timestamps import rfc3339
-
-_PROCESSED = frozenset(kind for kind, rule in RULES.items() if rule.processed)
 
 
 def accept(tick: Tick, row: Received) -> None:
@@ -48,7 +46,7 @@ def end(tick: Tick, row: Received) -> None:
 
 def is_awaited(row: Received) -> bool:
     """Whether somebody waits for the end of a turn."""
-    return row.share is not Share.LATE and row.kind in _PROCESSED
+    return row.share is not Share.LATE and row.kind in PROCESSED
 
 
 def combined(rows: Sequence[Received]) -> Received:
@@ -114,7 +112,7 @@ def repeat(tick: Tick, row: Received) -> None:
 def _say_anew(tick: Tick, row: Received) -> None:
     """The ACKs were forgotten with the outbox below its floor, but the row was not."""
     accept(tick, row)
-    if row.state is TurnState.DONE and row.kind in _PROCESSED:
+    if row.state is TurnState.DONE and row.kind in PROCESSED:
         process(tick, row)
 
 

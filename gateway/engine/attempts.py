@@ -23,6 +23,7 @@ from outbox.retry import RetryPolicy
 from stateroom.view import View
 
 NOT_OWNER = "not_owner"
+_UNANSWERED = frozenset({DeliveryState.EMITTED, DeliveryState.RETRY_PENDING})
 
 
 def first_check_ms(tick: Tick, expires_at_ms: int) -> int:
@@ -30,13 +31,11 @@ def first_check_ms(tick: Tick, expires_at_ms: int) -> int:
     return min(expires_at_ms, tick.now.wall_ms + tick.policy.retry.ack_timeout_ms)
 
 
-def scheduled(tick: Tick, row: Delivery) -> Delivery:
-    """The row with the time of its next attempt: later than this tick, since the first may not
-    stand before its end.
-    """
+def due_again_ms(tick: Tick, row: Delivery) -> int:
+    """When the next attempt is made: later than this tick, since the first may not stand before its end."""
     policy, tries = _patience(tick, row)
     delay_ms = max(1, policy.backoff_ms(tries, tick.entropy.fraction()))
-    return replace(row, next_at_ms=min(row.expires_at_ms, tick.now.wall_ms + delay_ms))
+    return min(row.expires_at_ms, tick.now.wall_ms + delay_ms)
 
 
 def _patience(tick: Tick, row: Delivery) -> tuple[RetryPolicy, int]:
@@ -112,7 +111,9 @@ def shown(tick: Tick, row: Delivery) -> Delivery:
 
     A copy of this node has shown it, or a history that is given up. The next attempt was only due.
     """
-    if row.node is None or not _is_due_again(tick, row) or not _is_hidden(tick, row):
+    if row.state not in _UNANSWERED or row.node is None:
+        return row
+    if not _is_due_again(tick, row) or not _is_hidden(tick, row):
         return row
     append(tick, row, row.node, None)
     again = tick.store.delivery(row.event_id, row.node)
@@ -122,9 +123,9 @@ def shown(tick: Tick, row: Delivery) -> Delivery:
 
 def _is_due_again(tick: Tick, row: Delivery) -> bool:
     """Whether its next attempt is due, also while not every row says so that a new epoch owes again."""
-    if row.state is not DeliveryState.EMITTED or not tick.errands.any(Task.OWING):
-        return row.state is DeliveryState.RETRY_PENDING
-    return not stands_now(tick, row.event_id, row.attempt)
+    if row.state is DeliveryState.RETRY_PENDING:
+        return True
+    return tick.errands.any(Task.OWING) and not stands_now(tick, row.event_id, row.attempt)
 
 
 def _is_hidden(tick: Tick, row: Delivery) -> bool:

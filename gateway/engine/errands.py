@@ -100,6 +100,8 @@ class Errands(Generic[_Tick]):
 
     def any(self, kind: Task) -> bool:
         """Whether there is one of a kind."""
+        if not self._works:
+            return False
         return any(known == kind for known, _ in self._works)
 
     def begin(self, tick: _Tick, work: Work[_Tick]) -> None:

@@ -37,17 +37,17 @@ def is_second(tick: Tick, row: Delivery) -> bool:
     return any(_is_given(tick, other) for other in others if other.node != row.node)
 
 
-def comes_too_late(tick: Tick, residents: Residents, source: NodeId, event: Event) -> bool:
-    """Whether it answers what was asked here and has ended, and what the outbox has forgotten since: whether
-    its agent has an answer already nobody knows any more.
+def comes_too_late(tick: Tick, residents: Residents, event: Event) -> bool:
+    """Whether a reply of which no row is known answers what was asked here and has ended, and what the outbox
+    has forgotten since: whether its agent has an answer already nobody knows any more.
 
     What an agent asked where it lived before is not known here either, nor what was said after the backup
     that this node was put back to: such answers are welcome.
     """
-    if event.kind != Kind.REPLY or event.to_agent_id is None or event.to_agent_id not in residents:
+    if event.to_agent_id is None or event.to_agent_id not in residents:
         return False
     assert event.corr_id is not None, "the envelope asks for it"
-    if tick.store.delivery(event.corr_id, source) is not None or tick.store.obligations(event.corr_id):
+    if tick.store.obligations(event.corr_id):
         return False
     asker, asked_ms = residents.get(event.to_agent_id), event_id_ms(event.corr_id)
     if asker.stands_in_for or asked_ms < asker.created_at_ms:

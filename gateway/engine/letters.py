@@ -21,6 +21,13 @@ def about(row: Delivery) -> str:
     return f"{row.event_id}@{row.node}" if is_for_several(row) else row.event_id
 
 
+def close(tick: Tick, row: Delivery, *kinds: str) -> None:
+    """End what is open about an obligation, of these kinds."""
+    if not tick.store.open_kinds.isdisjoint(kinds):
+        for kind in kinds:
+            tick.close_incident(kind, about(row))
+
+
 def bury(tick: Tick, row: Delivery, why: Input, reason: str) -> None:
     """Give up, where everybody can see it."""
     assert step(row.state, why) is DeliveryState.DEAD_LETTER, f"{row.state} does not end by {why}"
@@ -28,8 +35,7 @@ def bury(tick: Tick, row: Delivery, why: Input, reason: str) -> None:
     letter = DeadLetter(ref=row.event_id, reason=reason, attempts=row.tries, last_error=row.error)
     event = notice(tick, Kind.DEAD_LETTER, encode_payload(letter), row.event_id)
     tick.emit(event, (row.node,) if row.node else ())
-    tick.close_incident(NEVER_ACCEPTED, about(row))
-    tick.close_incident(NOT_PROCESSED, about(row))
+    close(tick, row, NEVER_ACCEPTED, NOT_PROCESSED)
     tick.open_incident(DEAD, about(row), reason)
     tick.store.put_delivery(
         replace(

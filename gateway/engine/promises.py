@@ -6,8 +6,6 @@ its own word, and the sender's patience is the sender's.
 Source: ``etaAt`` and ``planSummary`` in the payload of ``ack`` in ``docs/PROTOCOL.md``.
 """
 
-from msgspec.structs import replace
-
 from gateway.engine.acks import cut, is_awaited, tell
 from gateway.engine.inputs import Extend
 from gateway.engine.limits import ERROR_CHARS_MAX
@@ -16,7 +14,7 @@ from outbox.envelope import Ack, decode_event, decode_header, decode_payload
 from outbox.errors import InvalidEvent
 from outbox.kinds import AckStatus, Kind
 from outbox.readership import names
-from outbox.records import Delivery, Received
+from outbox.records import Received
 from outbox.timestamps import parse_rfc3339, rfc3339
 
 
@@ -51,12 +49,12 @@ def _latest(tick: Tick, row: Received) -> Ack | None:
     return latest
 
 
-def with_promise(row: Delivery, ack: Ack) -> Delivery:
-    """The row with what an ACK promises; one that promises nothing takes nothing back.
+def promised(ack: Ack) -> dict[str, object]:
+    """What an ACK promises, as its obligation keeps it; one that promises nothing takes nothing back.
 
     Raises InvalidEvent when ``etaAt`` is no time.
     """
     if not ack.promises:
-        return row
+        return {}
     eta_at_ms = parse_rfc3339(ack.eta_at) if ack.eta_at is not None else None
-    return replace(row, eta_at_ms=eta_at_ms, plan_summary=cut(ack.plan_summary))
+    return {"eta_at_ms": eta_at_ms, "plan_summary": cut(ack.plan_summary)}

@@ -13,10 +13,10 @@ from gateway.engine.doubts import POSSIBLE_DUPLICATE
 from gateway.engine.maintenance import MAINTENANCE, hear_maintenance
 from gateway.engine.own_stream import Reason
 from gateway.engine.residents import Residents
-from gateway.engine.tick import Arrived, Place, Tick
+from gateway.engine.tick import Arrived, Stream, Tick
 from gateway.engine.turns import Turns
 from gateway.routing import Standing, standing
-from outbox.chain import Stub
+from outbox.chain import Entry, Stub
 from outbox.delivery import INBOX_FULL
 from outbox.envelope import (
     Ack,
@@ -31,30 +31,30 @@ from outbox.envelope import (
 )
 from outbox.errors import CallerError, InvalidEvent
 from outbox.ids import AgentId, Epoch, EventId, NodeId, event_id
-from outbox.kinds import RULES, Kind, Outcome, known_kind
+from outbox.kinds import RULES, Kind, Outcome
 from outbox.limits import EXPIRES_IN_MS_DEFAULT
 from outbox.readership import names
 from outbox.recall import RECALL, RECALLED, STREAM_EPOCH, StreamEpoch
-from outbox.records import Quarantined, Received, Share, TurnState
+from outbox.records import Delivery, Quarantined, Received, Share, TurnState
 from outbox.timestamps import LATEST_MS, parse_rfc3339
 
 QUARANTINED = "quarantined"
 _DELIVERABLE = frozenset(kind for kind, rule in RULES.items() if rule.accepted)
 
 
-def take_entry(tick: Tick, residents: Residents, turns: Turns, place: Place) -> None:
+def take_entry(tick: Tick, residents: Residents, turns: Turns, stream: Stream, entry: Entry) -> None:
     """Act on one entry of another outbox, if it names this node; keep what is no event."""
-    source, entry = place.source, place.entry
+    source, epoch = stream.source, stream.epoch
     try:
         header = decode_header(entry.header)
         event = decode_event(entry.body)
     except CallerError as error:
-        _quarantine(tick, place, str(error))
+        _quarantine(tick, source, epoch, entry, str(error))
         return
     if not agrees(header, event, entry.body) or event.source_node_id != source:
-        _quarantine(tick, place, "header, body and stream disagree")
+        _quarantine(tick, source, epoch, entry, "header, body and stream disagree")
     elif names(header, tick.identity.node):
-        arrive(tick, residents, turns, Arrived(source, place.epoch, entry, event))
+        arrive(tick, residents, turns, Arrived(source, epoch, entry, event))
     else:
         _went_elsewhere(tick, turns, source, header)
 
@@ -94,18 +94,11 @@ def _note_dealt_here(tick: Tick, source: NodeId, header: Header) -> None:
 
 def arrive(tick: Tick, residents: Residents, turns: Turns, arrived: Arrived) -> None:
     """Act on an event that names this node: from another outbox or from our own."""
+    act = _ACTS.get(arrived.event.kind)
+    if act is None:
+        return  # of a newer version: carried and stored, never engaged
     try:
-        match known_kind(arrived.event.kind):
-            case Kind.MESSAGE | Kind.REPLY:
-                _deliverable(tick, residents, turns, arrived)
-            case Kind.ACK:
-                _ack(tick, arrived)
-            case Kind.DEAD_LETTER:
-                _dead_letter(tick, turns, arrived)
-            case Kind.SIGNAL:
-                _signal(tick, turns, arrived)
-            case _:
-                pass  # of a newer version: carried and stored, never engaged
+        act(tick, residents, turns, arrived)
     except CallerError as error:
         _quarantine_arrived(tick, arrived, str(error))
 
@@ -116,17 +109,21 @@ def _deliverable(tick: Tick, residents: Residents, turns: Turns, arrived: Arrive
         _quarantine_arrived(tick, arrived, "a deliverable event needs an agent that sent it")
         return
     rows = _known(tick, arrived)
+    is_reply = event.kind == Kind.REPLY
+    question = tick.store.delivery(event.corr_id, source) if is_reply and event.corr_id is not None else None
     if rows:
         acks.repeat(tick, acks.combined(rows))  # the sender asks again: nothing is done twice
-    elif _is_forgotten(tick, arrived) or firstreply.comes_too_late(tick, residents, source, event):
+    elif _is_forgotten(tick, arrived) or (
+        is_reply and question is None and firstreply.comes_too_late(tick, residents, event)
+    ):
         acks.refuse(tick, source, event.event_id, "below_floor")  # so may be what was done with it here
     elif (speaks := _standing(tick, arrived, event.source_agent_id)) is Standing.FOREIGN:
         _quarantine_arrived(tick, arrived, f"{event.source_agent_id} is not owned by {source}")
         acks.refuse(tick, source, event.event_id, "foreign_agent")
     else:
-        if event.kind == Kind.REPLY:
-            on_reply(tick, source, event)
-        _take(tick, residents, turns, arrived, held=speaks is Standing.UNKNOWN)
+        contested = is_reply and on_reply(tick, source, event, question)
+        asked = firstreply.asked(tick, source, event) if contested else None
+        _take(tick, residents, turns, arrived, asked, held=speaks is Standing.UNKNOWN)
 
 
 def _known(tick: Tick, arrived: Arrived) -> list[Received]:
@@ -154,15 +151,19 @@ def _standing(tick: Tick, arrived: Arrived, agent: AgentId) -> Standing:
     return standing(tick.view, agent, arrived.source, arrived.event.trace.source_owner_epoch)
 
 
-def _take(tick: Tick, residents: Residents, turns: Turns, arrived: Arrived, *, held: bool) -> None:
-    """Accept an event for those of its recipients that are here and have room; refuse it if none has."""
+def _take(
+    tick: Tick, residents: Residents, turns: Turns, arrived: Arrived, asked: Delivery | None, *, held: bool
+) -> None:
+    """Accept an event for those of its recipients that are here and have room; refuse it if none has.
+
+    ``asked`` is the row of the node whose reply it is, where another one may answer too.
+    """
     event = arrived.event
     here = residents.recipients(tick, event)
     if not here:
         refusal = "not_owner" if event.to_agent_id is not None else "no_recipient"
         acks.refuse(tick, arrived.source, event.event_id, refusal)
         return
-    asked = firstreply.asked(tick, arrived.source, event)
     if asked is not None and not held and firstreply.is_second(tick, asked):
         _set_aside(tick, turns, arrived, here)
         return
@@ -232,13 +233,13 @@ def _expires_at_ms(event: Event) -> int:
     return min(LATEST_MS, parse_rfc3339(event.created_at) + EXPIRES_IN_MS_DEFAULT)
 
 
-def _ack(tick: Tick, arrived: Arrived) -> None:
+def _ack(tick: Tick, _residents: Residents, _turns: Turns, arrived: Arrived) -> None:
     ack = decode_payload(arrived.event, Ack)
     _check_ref(arrived.event, ack.ref)
     on_ack(tick, arrived.source, ack, (arrived.epoch, arrived.entry.seq))
 
 
-def _dead_letter(tick: Tick, turns: Turns, arrived: Arrived) -> None:
+def _dead_letter(tick: Tick, _residents: Residents, turns: Turns, arrived: Arrived) -> None:
     letter = decode_payload(arrived.event, DeadLetter)
     _check_ref(arrived.event, letter.ref)
     turns.cancel(tick, arrived.source, letter.ref)
@@ -249,7 +250,7 @@ def _check_ref(event: Event, ref: EventId) -> None:
         raise InvalidEvent("ref and corrId name two events")
 
 
-def _signal(tick: Tick, turns: Turns, arrived: Arrived) -> None:
+def _signal(tick: Tick, _residents: Residents, turns: Turns, arrived: Arrived) -> None:
     signal = decode_payload(arrived.event, Signal)
     if signal.incident is not None and signal.signal == signals.INCIDENT:
         _incident(tick, arrived, signal)
@@ -304,13 +305,25 @@ def _incident(tick: Tick, arrived: Arrived, signal: Signal) -> None:
 
 
 def _quarantine_arrived(tick: Tick, arrived: Arrived, reason: str) -> None:
-    _quarantine(tick, Place(arrived.source, arrived.epoch, arrived.entry), reason)
+    _quarantine(tick, arrived.source, arrived.epoch, arrived.entry, reason)
 
 
-def _quarantine(tick: Tick, place: Place, reason: str) -> None:
-    source, epoch, entry = place.source, place.epoch, place.entry
+def _quarantine(tick: Tick, source: NodeId, epoch: Epoch, entry: Entry, reason: str) -> None:
     row = Quarantined(
         source=source, epoch=epoch, seq=entry.seq, reason=reason, header=entry.header, body=entry.body
     )
     tick.store.quarantine(row)
     tick.open_incident(QUARANTINED, f"{source}/{epoch}/{entry.seq}", reason)
+
+
+_ACTS = {
+    str(kind): act
+    for kind, act in (
+        (Kind.MESSAGE, _deliverable),
+        (Kind.REPLY, _deliverable),
+        (Kind.ACK, _ack),
+        (Kind.DEAD_LETTER, _dead_letter),
+        (Kind.SIGNAL, _signal),
+    )
+}
+"""What an event of each kind does here."""

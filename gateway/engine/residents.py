@@ -86,10 +86,12 @@ class Residents:
 
     def recipients(self, tick: Tick, event: Event) -> list[AgentId]:
         """Whom of this node an event is for: the agents it names, or all that live here but its sender."""
-        if event.to_agent_id is not None or event.to_agents:
-            named = (event.to_agent_id,) if event.to_agent_id is not None else event.to_agents
-            decision = event.trace.route_decision
-            return [agent for agent in dict.fromkeys(named) if self.answers_for(tick, agent, decision)]
+        agent, decision = event.to_agent_id, event.trace.route_decision
+        if agent is not None:
+            return [agent] if self.answers_for(tick, agent, decision) else []
+        if event.to_agents:
+            named = dict.fromkeys(event.to_agents)
+            return [agent for agent in named if self.answers_for(tick, agent, decision)]
         sender = event.source_agent_id if event.source_node_id == tick.identity.node else None
         return [name for name, row in self._rows.items() if not row.stands_in_for and name != sender]
 

@@ -17,7 +17,7 @@ from gateway.engine.mirrors import Mirrors
 from gateway.engine.peers import reached
 from gateway.engine.residents import Residents
 from gateway.engine.stalls import StreamFlows, StreamStalled
-from gateway.engine.tick import Place, Tick
+from gateway.engine.tick import Stream, Tick
 from gateway.engine.turns import Turns
 from outbox.chain import Checkpoint, Entry, Excerpt, Head, Page, Stub, follow
 from outbox.chain import genesis as genesis_of
@@ -90,9 +90,10 @@ def read_page(tick: Tick, residents: Residents, turns: Turns, mirrors: Mirrors, 
         judged = Judgement(Verdict.FORKED, start, why=f"{read.node} has written {read.page.epoch} twice")
     if judged.verdict is Verdict.FOLLOWS:
         tick.via = read.relay
+        stream = Stream(read.node, page.epoch)
         for entry in judged.entries:
             if isinstance(entry, Entry):
-                receiver.take_entry(tick, residents, turns, Place(read.node, read.page.epoch, entry))
+                receiver.take_entry(tick, residents, turns, stream, entry)
             else:
                 receiver.overhear(tick, turns, read.node, entry)
         if copied:

@@ -49,12 +49,11 @@ class Entropy(Protocol):
         ...
 
 
-class Place(msgspec.Struct, frozen=True, gc=False):
-    """Where an entry stands."""
+class Stream(msgspec.Struct, frozen=True, gc=False):
+    """One epoch of a node's outbox."""
 
     source: NodeId
     epoch: Epoch
-    entry: Entry
 
 
 class Arrived(msgspec.Struct, frozen=True, gc=False):
@@ -160,6 +159,8 @@ class Tick:
 
     def close_incident(self, kind: str, subject: str) -> None:
         """Close it if it is open."""
+        if kind not in self.store.open_kinds:
+            return
         known = self.store.incident(kind, subject)
         if known is not None and known.closed_at_ms is None:
             closed = Incident(
@@ -175,14 +176,12 @@ class Tick:
 
 def _pieces(drafts: list[Draft]) -> Iterator[list[Draft]]:
     """Cut a batch so that each piece can travel in one frame."""
-    piece: list[Draft] = []
-    piece_bytes = 0
-    for draft in drafts:
-        entry_bytes = len(draft.entry.header) + len(draft.entry.body)
-        if piece and (len(piece) == BATCH_ENTRIES_MAX or piece_bytes + entry_bytes > BATCH_BYTES_MAX):
-            yield piece
-            piece, piece_bytes = [], 0
-        piece.append(draft)
+    start = piece_bytes = 0
+    for at, draft in enumerate(drafts):
+        entry_bytes = len(draft.entry.header) + draft.header.size
         piece_bytes += entry_bytes
-    if piece:
-        yield piece
+        if at > start and (at - start == BATCH_ENTRIES_MAX or piece_bytes > BATCH_BYTES_MAX):
+            yield drafts[start:at]
+            start, piece_bytes = at, entry_bytes
+    if drafts:
+        yield drafts[start:]

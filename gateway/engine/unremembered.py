@@ -16,14 +16,11 @@ from outbox.ids import EventId, NodeId
 from outbox.records import Delivery, DeliveryState
 
 
-def obligation(tick: Tick, event: EventId, node: NodeId) -> Delivery | None:
-    """The row that an answer of a node is about; None when that node had not to be asked."""
-    row = tick.store.delivery(event, node)
-    return row if row is not None else _of_a_lost_attempt(tick, event, node)
+def of_a_lost_attempt(tick: Tick, event: EventId, node: NodeId) -> Delivery | None:
+    """A row for the answer of a node that has none; None when that node had not to be asked.
 
-
-def _of_a_lost_attempt(tick: Tick, event: EventId, node: NodeId) -> Delivery | None:
-    """Only who has forgotten can have asked without knowing so; and it asks who speaks for the agent."""
+    Only who has forgotten can have asked without knowing so; and it asks who speaks for the agent.
+    """
     others = tick.store.obligations(event)
     if not others or is_for_several(others[0]) or not tick.store.ended_epochs():
         return None

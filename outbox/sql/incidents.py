@@ -52,17 +52,8 @@ class IncidentReads(Asking):
 class IncidentWrites(Writing, IncidentReads):
     """What the writer adds."""
 
-    _kinds_without_rows: set[str]
-    """Kinds of which there is no incident at all, as far as was asked."""
-
-    def incident(self, kind: str, subject: str) -> Incident | None:
-        """One incident, open or closed; most kinds have none, and are asked for with every answer."""
-        if kind in self._kinds_without_rows:
-            return None
-        found = super().incident(kind, subject)
-        if found is None and not self._rows.all(INCIDENTS, "WHERE kind = ? LIMIT 1", kind):
-            self._kinds_without_rows.add(kind)
-        return found
+    open_kinds: set[str]
+    """Some may be open no more, or were taken back."""
 
     def quarantine(self, row: Quarantined) -> None:
         """Keep an entry that is no valid event."""
@@ -70,5 +61,6 @@ class IncidentWrites(Writing, IncidentReads):
 
     def put_incident(self, row: Incident) -> None:
         """Insert or replace it."""
-        self._kinds_without_rows.discard(row.kind)
         self._rows.put(INCIDENTS, row)
+        if row.closed_at_ms is None:
+            self.open_kinds.add(row.kind)

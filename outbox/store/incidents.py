@@ -1,6 +1,6 @@
 """What an operator should see: incidents, and entries that are no events."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Set
 from typing import Protocol
 
 from outbox.records import Incident, Quarantined
@@ -8,6 +8,11 @@ from outbox.records import Incident, Quarantined
 
 class IncidentStore(Protocol):
     """One incident a kind and subject; one quarantined entry a place."""
+
+    @property
+    def open_kinds(self) -> Set[str]:
+        """Kinds of which incidents may be open. No other is; most never are, and every answer asks."""
+        ...
 
     def quarantine(self, row: Quarantined) -> None:
         """Keep an entry that is no valid event."""

@@ -18,6 +18,8 @@ class TwinIncidents(Transaction):
         self._caught: dict[tuple[NodeId, str, Seq], int] = {}
         self._catches = count()
         self._incidents: dict[tuple[str, str], Incident] = {}
+        self.open_kinds: set[str] = set()
+        """Some may be open no more, or were taken back."""
 
     def quarantine(self, row: Quarantined) -> None:
         """Keep an entry that is no valid event."""
@@ -40,6 +42,8 @@ class TwinIncidents(Transaction):
 
     def put_incident(self, row: Incident) -> None:
         """Insert or replace it."""
+        if row.closed_at_ms is None:
+            self.open_kinds.add(row.kind)
         self._set(self._incidents, (row.kind, row.subject), row)
 
     def incidents(self, *, open_only: bool) -> list[Incident]:

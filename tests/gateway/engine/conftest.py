@@ -487,6 +487,8 @@ class Counting:
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._store, name)
+        if not callable(method):
+            return method
 
         def counted(*args: Any, **named: Any) -> Any:
             found = method(*args, **named)
