@@ -1,4 +1,6 @@
-"""Inputs that wait for the next tick: bounded, in order, taken in pieces.
+"""Inputs that wait for the next tick: bounded, taken in pieces, each in the order of those of its own kind.
+
+What is asked here stands in one line, and goes before what peers bring (``gateway.brought``).
 
 Most of them make a tick due. What may wait (``gateway.patience``) does so only when it has waited for
 ``LINGER_MS``; whatever makes a tick due before that takes it along, in the order in which all came.
@@ -8,11 +10,13 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable
 
+from gateway.brought import Brought, bringer
 from gateway.engine.inputs import Input
 from gateway.errors import Busy
 from gateway.gathering import gathered
 from gateway.limits import LINGER_MS, QUEUE_INPUTS_MAX, TICK_INPUTS_MAX
 from gateway.patience import may_wait
+from outbox.ids import NodeId
 
 
 class Intake:
@@ -20,14 +24,22 @@ class Intake:
 
     def __init__(self) -> None:
         self._inputs: deque[Input] = deque()
+        self._brought = Brought()
         self._due = asyncio.Event()
         self._lingering: asyncio.TimerHandle | None = None
         """Makes what may wait due; none while nothing waits that may, or a tick is due anyway."""
         self._space = asyncio.Event()
 
+    def __len__(self) -> int:
+        return len(self._inputs) + len(self._brought)
+
     def put(self, item: Input) -> None:
         """Add one, whatever the bound: it is the caller's to ask for room."""
-        self._inputs.append(item)
+        peer = bringer(item)
+        if peer is None:
+            self._inputs.append(item)
+        else:
+            self._brought.put(peer, item)
         if self._due.is_set():
             return
         if not may_wait(item):
@@ -42,7 +54,14 @@ class Intake:
 
     async def room(self) -> None:
         """Wait until one may be put."""
-        while len(self._inputs) >= QUEUE_INPUTS_MAX:
+        await self._until(lambda: len(self._inputs) < QUEUE_INPUTS_MAX)
+
+    async def room_of(self, peer: NodeId) -> None:
+        """Wait until one may be put that a peer brings."""
+        await self._until(lambda: not self._brought.is_full(peer))
+
+    async def _until(self, there_is_room: Callable[[], bool]) -> None:
+        while not there_is_room():
             self._space.clear()
             await self._space.wait()
 
@@ -64,15 +83,16 @@ class Intake:
 
         Without that each of them would get a commit of its own, and batches would not grow with the load.
         """
-        await gathered(self._inputs, TICK_INPUTS_MAX)
+        await gathered(self, TICK_INPUTS_MAX)
 
     def take(self) -> list[Input]:
-        """A tick's worth, oldest first; for what is left a tick is due, whatever it is."""
+        """A tick's worth, requests first; for what is left a tick is due, whatever it is."""
         batch = [self._inputs.popleft() for _ in range(min(len(self._inputs), TICK_INPUTS_MAX))]
+        batch += self._brought.take(asked=bool(batch))
         if self._lingering is not None:
             self._lingering.cancel()
             self._lingering = None
-        if not self._inputs:
+        if not len(self):
             self._due.clear()
         self._space.set()
         return batch
@@ -89,4 +109,4 @@ class Intake:
         out: list[Input] = []
         for item in waiting:
             (out if unwanted(item) else self._inputs).append(item)
-        return out
+        return out + self._brought.withdraw(unwanted)

@@ -1,10 +1,21 @@
 """Bounds of the gateway's shells, each with its reason."""
 
 QUEUE_INPUTS_MAX = 10_000
-"""Inputs that may wait for the next tick; beyond it callers get 429 and links stop reading."""
+"""Inputs of this machine that may wait for the next tick; beyond it callers get 429 and sockets wait."""
 
 TICK_INPUTS_MAX = 256
 """Inputs of one tick: the loop is held for about ten milliseconds, and an fsync is shared by as many."""
+
+BROUGHT_TICK_MAX = 256
+BROUGHT_BYTES_OF_ONE = 4096
+"""Entries of peers' pages in one tick, and the bytes that weigh as much as one more: some 20 ms, for which a
+request waits, or one page if that is larger. Few commits are spared above that."""
+
+BROUGHT_PAGE_COST = 4
+"""What a page takes beside its entries."""
+
+LINE_INPUTS_MAX = 256
+"""Pages of one peer that wait for a tick; beyond it its link is not read. Credit bounds their bytes."""
 
 GATHER_QUIET_TURNS = 3
 """Turns of the loop in which nothing came, before a tick: what is read in one is an input two turns later.

@@ -111,15 +111,15 @@ class Runtime:
             self.post(request, partial(_resolve, future))
         return [await future for future in futures]
 
-    async def room(self) -> None:
-        """Wait while the queue is full, so that links stop reading.
+    async def room_of(self, peer: NodeId) -> None:
+        """Wait while enough of what a peer has brought waits, so that its link stops reading.
 
         Who has waited looks again whether the input is still wanted: what it follows may have been refused.
         """
-        await self._intake.room()
+        await self._intake.room_of(peer)
 
     async def tell(self, item: Input) -> None:
-        """Put an input into the next tick; waits while the queue is full."""
+        """Put an input of this machine into the next tick; waits while the queue is full."""
         await self._intake.room()
         self._intake.put(item)
 

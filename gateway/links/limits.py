@@ -8,6 +8,9 @@ LINK_WINDOW_BYTES = 2 * 1024 * 1024
 GRANT_AT_BYTES = LINK_WINDOW_BYTES // 4
 """Handled bytes are granted anew in quarters: few frames, and never a writer that waits for the last byte."""
 
+FRAMES_IN_A_ROW = 8
+"""Frames of one peer that are handled before everybody else has a turn: a millisecond or two of pages."""
+
 VERSION1_WINDOW_BYTES = 4 * 1024 * 1024
 """Bytes that may be under way to a peer of version 1, which grants no credit."""
 

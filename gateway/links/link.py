@@ -25,6 +25,7 @@ from gateway.links.pulse import Pulse
 from gateway.links.serving import Serving
 from gateway.links.shelf import Shelf
 from gateway.links.socket import Socket
+from gateway.links.tempo import Tempo
 from gateway.links.vouching import check_page, known_of_us
 from gateway.wire.codec import decode, encode
 from gateway.wire.frames import (
@@ -81,6 +82,7 @@ class Link:
         self._allowance = Allowance()
         self._grants = Grants()
         self._outgoing = Outgoing()
+        self._tempo = Tempo()
         self._progress = Progress(peer)
         self._stirred = asyncio.Event()
         tell = local.runtime.tell_now
@@ -187,29 +189,33 @@ class Link:
         while True:
             frame = decode(await self._socket.receive(), self.version)
             self._pulse.heard()
-            match frame:
-                case Entries():
-                    await self._local.runtime.room()
-                    self._take(hub, frame)
-                case Floor():
-                    await self._local.runtime.room()
-                    self._on_floor(hub, frame)
-                case Seen() | Credit():
-                    if self._allowance.hear(frame):
-                        self._stirred.set()
-                case Want():
-                    self._on_want(frame)
-                case BlobWant() | BlobPiece() | BlobNone():
-                    self.blobs.hear(frame)
-                case Ping() | Pong():
-                    self._pulse.hear(frame)
-                case Bye():
-                    raise LinkEnded(f"{self.peer} closed the link: {frame.code}", hint=frame.hint)
-                case Have():
-                    await self._local.runtime.room()
-                    self._on_have(hub, frame)
-                case Hello():
-                    raise BadFrame("hello comes once")
+            if (pause_s := self._tempo.pause_s(frame, self._local.clock.mono_ms())) is not None:
+                await asyncio.sleep(pause_s)
+            if isinstance(frame, Entries | Floor | Have):
+                await self._local.runtime.room_of(self.peer)
+            self._hear(hub, frame)
+
+    def _hear(self, hub: "Hub[Link]", frame: Frame) -> None:
+        match frame:
+            case Entries():
+                self._take(hub, frame)
+            case Floor():
+                self._on_floor(hub, frame)
+            case Seen() | Credit():
+                if self._allowance.hear(frame):
+                    self._stirred.set()
+            case Want():
+                self._on_want(frame)
+            case BlobWant() | BlobPiece() | BlobNone():
+                self.blobs.hear(frame)
+            case Ping() | Pong():
+                self._pulse.hear(frame)
+            case Bye():
+                raise LinkEnded(f"{self.peer} closed the link: {frame.code}", hint=frame.hint)
+            case Have():
+                self._on_have(hub, frame)
+            case Hello():
+                raise BadFrame("hello comes once")
 
     def _take(self, hub: "Hub[Link]", frame: Entries) -> None:
         size = page_bytes(frame.page)
@@ -282,6 +288,8 @@ class Link:
                 await self._send(piece)
             elif not served:
                 await self._stirred.wait()
+            else:
+                await asyncio.sleep(0)  # a peer that takes all at once gives nobody else a turn
 
     async def _serve(self) -> bool:
         """Send one page; False when there is none, or no credit for it."""

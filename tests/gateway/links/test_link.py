@@ -10,7 +10,8 @@ from structlog.testing import capture_logs
 
 from gateway.engine.effects import StreamBroken
 from gateway.links import credit
-from gateway.links.limits import REFUSED_BY_DISK_MS
+from gateway.links.limits import FRAMES_IN_A_ROW, REFUSED_BY_DISK_MS
+from gateway.links.tempo import Rate, Tempo
 from gateway.wire.codec import decode
 from gateway.wire.frames import (
     Bye,
@@ -317,11 +318,11 @@ async def test_a_page_that_waited_for_room_is_looked_at_again(
         want = await greet(wire)
         waits, there_is = asyncio.Event(), asyncio.Event()
 
-        async def room() -> None:
+        async def room_of(_: NodeId) -> None:
             waits.set()
             await there_is.wait()
 
-        monkeypatch.setattr(a.runtime._intake, "room", room)
+        monkeypatch.setattr(a.runtime._intake, "room_of", room_of)
         await wire.say(Entries(B, page, want.ask), Ping(1))
         await waits.wait()
         a.registry.stream_broken(StreamBroken(B, StorageFull.code, "", None, a.registry.link(B).number))
@@ -332,6 +333,32 @@ async def test_a_page_that_waited_for_room_is_looked_at_again(
         await wire.say(Ping(2))
         await wire.hear(Pong, lambda pong: pong.at_ms == 2)
         assert wire.other.closed is None
+
+
+async def test_a_peer_that_says_much_at_once_gives_others_their_turns(pair: Mesh) -> None:
+    """Of pings that wait only the newest is answered: so many answers, so many turns had the writer."""
+    a, pings, answered = pair.gateways["a"], 20 * FRAMES_IN_A_ROW, 0
+    async with peer_of(a) as wire:
+        await greet(wire)
+        await wire.say(*(Ping(number) for number in range(1, pings + 1)))
+        while (await wire.hear(Pong)).at_ms != pings:
+            answered += 1
+    assert answered >= 18
+
+
+async def test_a_peer_that_says_something_too_often_is_read_more_slowly(pair: Mesh) -> None:
+    """And nothing that it says is lost."""
+    a = pair.gateways["a"]
+    async with peer_of(a) as wire:
+        await greet(wire)
+        link = a.registry.link(B)
+        assert link is not None
+        link._tempo = Tempo({Ping: Rate(2, 10)})
+        begun_ms = a.clock.mono_ms()
+        await wire.say(Ping(1), Ping(2), Ping(3), Ping(4))
+        for number in (2, 3, 4):
+            await wire.hear(Pong, lambda pong, number=number: pong.at_ms == number)
+        assert a.clock.mono_ms() - begun_ms >= 2 * 90
 
 
 async def test_a_peer_that_lost_everything_is_sent_everything_again(pair: Mesh) -> None:
