@@ -1,5 +1,7 @@
 """Every bound of the state room, with its reason."""
 
+from outbox.rates import Rate
+
 # --- records
 
 RECORD_CHARS_MAX = 16 * 1024
@@ -87,6 +89,10 @@ AWARENESS_ENTRIES_MAX = 512
 
 STALE_MS = 30_000
 """A node unheard for so long is offline: two lost heartbeats of 15 s, as in y-protocols."""
+
+HEARD_RATE = Rate(20, 2)
+"""Heartbeats of one node that are looked at: it sends one in five seconds. And reports of activity: two a
+minute."""
 
 NODES_PRESENT_MAX = 1024
 """Nodes whose presence is kept."""

@@ -3,6 +3,7 @@
 from stateroom.exchange import Awareness, Entry, SyncStep1, Update, encode
 from stateroom.outflow import Closed, Outflow
 from stateroom.replica import Origin, merge
+from stateroom.tempo import Tempo
 
 
 class Peer:
@@ -11,6 +12,7 @@ class Peer:
     def __init__(self, name: str, outflow: Outflow, *, read_only: bool) -> None:
         self.name = name
         self.outflow = outflow
+        self.tempo = Tempo()
         self.read_only = read_only
         self.synced = False
         """Its SyncStep1 was answered: from here on it gets updates."""

@@ -7,6 +7,9 @@ after that one has expired: an old heartbeat cannot be played again. A sender ma
 wall clock and never lets it fall, so that it rises over restarts. A node unheard for ``STALE_MS`` of *our*
 clock is offline.
 
+Of a node that sends them without end only so many a second are looked at: a newer one always follows, and
+whoever passes one on makes the whole mesh read it.
+
 When agents of a node were last active comes in records of map ``activity``, under the same rules.
 
 For stock Yjs clients each node appears under a client id made from its name, with the counter as clock.
@@ -18,14 +21,20 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from outbox.ids import AgentId, NodeId
+from outbox.rates import Meter
 from stateroom.bodies import ActivityBody, HeartbeatBody, RoomMap
+from stateroom.errors import InvalidRecord
 from stateroom.exchange import Entry
-from stateroom.limits import AWARENESS_ENTRIES_MAX, NODES_PRESENT_MAX, STALE_MS
+from stateroom.limits import AWARENESS_ENTRIES_MAX, HEARD_RATE, NODES_PRESENT_MAX, STALE_MS
 from stateroom.picture import Seen
-from stateroom.records import Record
+from stateroom.records import Record, parse_record
 
 Judge = Callable[[str], Record | None]
 """``Index.heartbeat``: the record of a text, if an admitted node signed it about itself."""
+
+
+NEVER = (-1, -1)
+"""Below the epoch and counter of any heartbeat."""
 
 
 class _State(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -47,6 +56,8 @@ class Presence:
         self._gone: dict[NodeId, Seen] = {}
         self._last: dict[NodeId, tuple[int, int]] = {}
         self._active: dict[NodeId, Record] = {}
+        self._meters: dict[tuple[RoomMap, str], Meter] = {}
+        """Of nodes that have signed something: nobody uses up what is another one's."""
 
     def hear(self, entries: Iterable[Entry], now_ms: int) -> tuple[Entry, ...]:
         """Take entries of an awareness message; returns those that are news, to be passed on."""
@@ -85,14 +96,17 @@ class Presence:
         return record.body.agents.get(agent) if record and isinstance(record.body, ActivityBody) else None
 
     def _take(self, text: str, now_ms: int) -> Entry | None:
-        record = self._judge(text) if text else None
+        if not text or self._is_no_news(text, now_ms):
+            return None
+        record = self._judge(text)
         if record is not None and isinstance(record.body, ActivityBody):
-            return self._take_activity(record)
+            return self._take_activity(record, now_ms)
         if record is None or not isinstance(record.body, HeartbeatBody):
             return None
         node, rank = NodeId(record.key), (record.epoch, record.counter)
-        if rank <= self._last.get(node, (-1, -1)) or not self._has_room(node):
+        if rank <= self._last.get(node, NEVER) or not self._has_room(node):
             return None
+        self._note(record, now_ms)
         self._last[node] = rank
         self._gone.pop(node, None)
         body = record.body
@@ -101,13 +115,30 @@ class Presence:
         self.version += 1
         return _entry(record)
 
-    def _take_activity(self, record: Record) -> Entry | None:
+    def _is_no_news(self, text: str, now_ms: int) -> bool:
+        """Older than what was heard, or one too many: seen before its signature is looked at, which costs."""
+        try:
+            record = parse_record(text)
+        except InvalidRecord:
+            return False
+        node = NodeId(record.key)
+        if record.map is RoomMap.PRESENCE and (record.epoch, record.counter) <= self._last.get(node, NEVER):
+            return True
+        meter = self._meters.get((record.map, node))
+        return meter is not None and not meter.has_some(now_ms)
+
+    def _note(self, record: Record, now_ms: int) -> None:
+        """It was news."""
+        self._meters.setdefault((record.map, record.key), Meter(HEARD_RATE)).take(now_ms)
+
+    def _take_activity(self, record: Record, now_ms: int) -> Entry | None:
         """Of a node that was heard before; it changes nothing about who is alive."""
         node = NodeId(record.key)
         known = self._active.get(node)
         rank, last = (record.epoch, record.counter), (known.epoch, known.counter) if known else (-1, -1)
         if node not in self._last or rank <= last:
             return None
+        self._note(record, now_ms)
         self._active[node] = record
         return _entry(record)
 

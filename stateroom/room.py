@@ -178,24 +178,24 @@ class Room:
                 raise _Ended(LOST) from None
             if frame is None:
                 raise _Ended(GONE)
-            self._hear(link, frame)
-            await self._breathe()
+            message = self._hear(link, frame)
+            await self._breathe(link.tempo.wait_s(message, self._now_ms()))
 
-    def _hear(self, link: Peer, frame: bytes) -> None:
+    def _hear(self, link: Peer, frame: bytes) -> Message:
         try:
-            self._handle(link, decode(frame))
+            self._handle(link, message := decode(frame))
         except (InvalidMessage, InvalidUpdate) as error:
             self.counts[error.reason] += 1
             raise _Ended(Closed(1008, f"{error.code}: {error.reason}")) from None
         except RoomFull as error:
             raise _Ended(Closed(1008, error.code)) from None
+        return message
 
-    async def _breathe(self) -> None:
+    async def _breathe(self, wait_s: float) -> None:
         """Let others run; while the store is behind, wait for it instead of gathering more."""
+        await asyncio.sleep(wait_s)
         if self._batch_bytes > BATCH_BYTES_MAX or len(self._unread) > READ_SLICE:
             await self._settled.wait()
-        else:
-            await asyncio.sleep(0)
 
     def _handle(self, link: Peer, message: Message) -> None:
         match message:

@@ -6,18 +6,10 @@ it more often is read more slowly, and nothing of it is lost.
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from gateway.links.limits import FRAMES_IN_A_ROW
 from gateway.wire.frames import Credit, Floor, Frame, Have, Ping, Pong, Seen, Want
-
-
-class Rate(NamedTuple):
-    """So many at once, and so many a second."""
-
-    burst: int
-    per_s: int
-
+from outbox.rates import Meter, Rate
 
 _LISTS = Rate(100, 5)
 """All that there may be to offer takes half of that, and growth is told once a second."""
@@ -43,9 +35,7 @@ class Tempo:
     """Of one link. Times are milliseconds of one monotonic clock."""
 
     def __init__(self, rates: Mapping[type[Frame], Rate] = RATES) -> None:
-        self._rates = rates
-        self._free_ms: dict[type[Frame], float] = {}
-        """When all of the burst can be had again."""
+        self._meters = {kind: Meter(rate) for kind, rate in rates.items()}
         self._in_a_row = 0
 
     def pause_s(self, frame: Frame, now_ms: int) -> float | None:
@@ -54,16 +44,9 @@ class Tempo:
         After some frames it is 0 at least: a socket that has more would give nobody else a turn.
         """
         self._in_a_row += 1
-        wait_s = self._wait_s(type(frame), now_ms)
-        if not wait_s and self._in_a_row < FRAMES_IN_A_ROW:
+        meter = self._meters.get(type(frame))
+        wait_ms = meter.take(now_ms) if meter is not None else 0.0
+        if not wait_ms and self._in_a_row < FRAMES_IN_A_ROW:
             return None
         self._in_a_row = 0
-        return wait_s
-
-    def _wait_s(self, kind: type[Frame], now_ms: int) -> float:
-        rate = self._rates.get(kind)
-        if rate is None:
-            return 0.0
-        each_ms = 1000 / rate.per_s
-        self._free_ms[kind] = free_ms = max(self._free_ms.get(kind, 0), now_ms) + each_ms
-        return max(0.0, free_ms - now_ms - rate.burst * each_ms) / 1000
+        return wait_ms / 1000

@@ -3,9 +3,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stateroom.exchange import Entry
-from stateroom.limits import STALE_MS
+from stateroom.limits import HEARD_RATE, STALE_MS
 from stateroom.picture import Seen
 from stateroom.presence import Presence, client_of
+from stateroom.records import Record
 
 
 def presence(mesh, *nodes: str) -> Presence:
@@ -51,6 +52,38 @@ def test_a_heartbeat_counts_once_even_after_its_node_expired(mesh) -> None:
     assert here.online() == {}
     assert not here.hear([beat], STALE_MS + 1)
     assert here.hear([entry(mesh.heartbeat("b", 6))], STALE_MS + 2)
+
+
+def test_of_a_node_that_sends_without_end_a_bounded_number_is_looked_at_and_passed_on(mesh) -> None:
+    index, looked = mesh.index("b", "c"), []
+
+    def judge(text: str) -> Record | None:
+        looked.append(text)
+        return index.heartbeat(text)
+
+    here, passed = Presence(judge), 0
+    for number in range(1, 1_001):
+        passed += len(here.hear([entry(mesh.heartbeat("b", number))], now_ms=5 * number))
+    assert passed == len(looked)
+    assert passed in range(HEARD_RATE.burst, HEARD_RATE.burst + int(5 * HEARD_RATE.per_s) + 1)
+    assert here.hear([entry(mesh.heartbeat("c", 1))], 5_000), "others are heard as before"
+    assert here.hear([entry(mesh.heartbeat("b", 2_000))], 6_000), "and it itself, when it has calmed down"
+
+
+def test_what_many_pass_on_and_what_is_old_uses_nothing_up(mesh) -> None:
+    here = presence(mesh, "b")
+    beats = [entry(mesh.heartbeat("b", number)) for number in range(1, 4)]
+    assert here.hear([beats[1]], 0)
+    for _ in range(500):
+        assert not here.hear([beats[0], beats[1]], 0)
+    assert here.hear([beats[2]], 0)
+
+
+def test_nobody_uses_up_what_is_another_ones(mesh) -> None:
+    here = presence(mesh, "b")
+    for number in range(1, 1_000):
+        assert not here.hear([entry(mesh.heartbeat("b", number, forged_by="c"))], 0)
+    assert here.hear([entry(mesh.heartbeat("b", 1))], 0)
 
 
 def test_when_a_node_was_last_heard_is_known_after_it_went(mesh) -> None:

@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 from gateway.engine.effects import StreamBroken
 from gateway.links import credit
 from gateway.links.limits import FRAMES_IN_A_ROW, REFUSED_BY_DISK_MS
-from gateway.links.tempo import Rate, Tempo
+from gateway.links.tempo import Tempo
 from gateway.wire.codec import decode
 from gateway.wire.frames import (
     Bye,
@@ -30,6 +30,7 @@ from gateway.wire.frames import (
 from outbox.chain import Entry, Excerpt, Head, Stub, extend, genesis, sign_checkpoint
 from outbox.errors import StorageFull
 from outbox.ids import NodeId, Seq
+from outbox.rates import Rate
 from tests.gateway.links.conftest import EPOCH, MESH, Gateway, Mesh, Wire, sign, until, wires
 
 A, B = NodeId("a"), NodeId("b")

@@ -5,10 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.links.limits import FRAMES_IN_A_ROW, OFFERS_MAX
-from gateway.links.tempo import RATES, Rate, Tempo
+from gateway.links.tempo import RATES, Tempo
 from gateway.wire.frames import Bye, Credit, Entries, Filter, Frame, Have, Ping, Pong, Seen, Want
 from gateway.wire.limits import HAVE_STREAMS_MAX
 from outbox.ids import NodeId
+from outbox.rates import Rate
 from tests.mesh.piping import EPOCH
 
 VPS = NodeId("vps")
@@ -42,12 +43,6 @@ def test_who_keeps_to_the_rate_never_waits(pauses_ms: list[int]) -> None:
     for pause_ms in pauses_ms:
         now_ms += 100 + pause_ms
         assert waited_ms(tempo, Ping(1), now_ms) == 0
-
-
-def test_a_burst_comes_back_with_time() -> None:
-    tempo = Tempo({Ping: Rate(3, 10)})
-    assert [waited_ms(tempo, Ping(1), 0) for _ in range(5)] == [0, 0, 0, 100, 200]
-    assert [waited_ms(tempo, Ping(1), 1_000) for _ in range(4)] == [0, 0, 0, 100]
 
 
 def test_whatever_comes_others_have_their_turn_after_some_frames() -> None:

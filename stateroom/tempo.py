@@ -1,0 +1,39 @@
+"""How fast the messages of one connection are handled.
+
+Whoever passes on what a whole mesh says never comes near these rates. Who sends more is read more slowly, so
+that a room has time for its other peers, and they do not have to read all of it too.
+"""
+
+from collections.abc import Mapping
+
+from outbox.rates import Meter, Rate
+from stateroom.exchange import Awareness, Message, QueryAwareness, SyncStep1, SyncStep2, Update
+
+_QUESTIONS = Rate(30, 1)
+"""Each may be answered with the whole document. A peer asks when it comes, once a minute, and when it has
+begun a new document."""
+
+_UPDATES = Rate(1_000, 200)
+"""What is written within a window of 15 ms is one update."""
+
+_BEATS = Rate(2_000, 500)
+"""The heartbeats of a thousand nodes, each passed on by itself, are 200 a second."""
+
+RATES: Mapping[type[Message], Rate] = {
+    SyncStep1: _QUESTIONS,
+    QueryAwareness: _QUESTIONS,
+    SyncStep2: _UPDATES,
+    Update: _UPDATES,
+    Awareness: _BEATS,
+}
+
+
+class Tempo:
+    """Of one connection."""
+
+    def __init__(self, rates: Mapping[type[Message], Rate] = RATES) -> None:
+        self._meters = {kind: Meter(rate) for kind, rate in rates.items()}
+
+    def wait_s(self, message: Message, now_ms: int) -> float:
+        """How long to wait before the next message is read; 0 lets others have their turn."""
+        return self._meters[type(message)].take(now_ms) / 1000
