@@ -114,6 +114,9 @@ SEND_QUEUE_BYTES_MAX = 4 * 1024 * 1024
 SEND_QUEUE_FRAMES_MAX = 1024
 """Frames waiting for one peer."""
 
+CONNECTIONS_PER_PEER_MAX = 8
+"""A node has one, and for a while those whose line broke: each holds a queue, a file and a task."""
+
 SEND_TIMEOUT_S = 15.0
 """A peer that takes nothing for so long is closed: keepalive alone never frees a stalled reader."""
 

@@ -25,6 +25,7 @@ class Closed(msgspec.Struct, frozen=True):
 GONE = Closed(1000, "peer left")
 LOST = Closed(1006, "connection lost")
 SLOW = Closed(1013, "too slow: sync again later")
+REPLACED = Closed(1008, "too many connections of this peer")
 STOPPING = Closed(1001, "going away")
 
 

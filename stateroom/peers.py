@@ -1,7 +1,8 @@
 """The peers of a room and what is sent to all of them."""
 
 from stateroom.exchange import Awareness, Entry, SyncStep1, Update, encode
-from stateroom.outflow import Closed, Outflow
+from stateroom.limits import CONNECTIONS_PER_PEER_MAX
+from stateroom.outflow import REPLACED, Closed, Outflow
 from stateroom.replica import Origin, merge
 from stateroom.tempo import Tempo
 
@@ -22,7 +23,8 @@ class Peers:
     """All connections of a room. Nothing here waits: each peer has its own bounded queue."""
 
     def __init__(self) -> None:
-        self._peers: set[Peer] = set()
+        self._peers: dict[Peer, None] = {}
+        """In the order of their coming."""
 
     @property
     def names(self) -> list[str]:
@@ -30,12 +32,16 @@ class Peers:
         return sorted(peer.name for peer in self._peers)
 
     def add(self, peer: Peer) -> None:
-        """A connection began."""
-        self._peers.add(peer)
+        """A connection began. Of one peer there are so many: the oldest makes room for one more."""
+        same = [other for other in self._peers if other.name == peer.name]
+        if len(same) >= CONNECTIONS_PER_PEER_MAX:
+            del self._peers[same[0]]
+            same[0].outflow.end(REPLACED)
+        self._peers[peer] = None
 
     def discard(self, peer: Peer) -> None:
         """A connection ended."""
-        self._peers.discard(peer)
+        self._peers.pop(peer, None)
 
     def fan_out(self, batch: list[tuple[Origin, bytes]]) -> None:
         """Send updates: one frame for all; those who sent a part of it get one without that part."""

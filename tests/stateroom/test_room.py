@@ -16,7 +16,8 @@ from stateroom.exchange import (
     decode,
     encode,
 )
-from stateroom.outflow import SLOW
+from stateroom.limits import CONNECTIONS_PER_PEER_MAX
+from stateroom.outflow import REPLACED, SLOW
 from stateroom.pace import Pace
 from stateroom.room import Room
 from stateroom.store import RoomStore
@@ -110,6 +111,18 @@ async def test_what_is_pending_at_the_stop_is_stored(bench, wait_until, mesh) ->
     await wait_until(bench.runs["n0"].done)
     assert len(bench.stores["n0"].load("state")) == 1
     assert (await room.serve(None, None, peer="late")).code == 1001
+
+
+async def test_of_one_peer_the_newest_connections_stay(bench, wait_until) -> None:
+    """However often it comes; and others keep theirs."""
+    room = await bench.room("n0")
+    bench.attach(room, "other")
+    await wait_until(lambda: room.peers == ["other"])
+    wires = [bench.attach(room, "eager") for _ in range(CONNECTIONS_PER_PEER_MAX + 3)]
+    await wait_until(lambda: sum(wire.back.broken.is_set() for wire in wires) == 3)
+    assert all(wire.back.broken.is_set() for wire in wires[:3]), "the oldest"
+    assert bench.closed["eager"] == REPLACED
+    assert room.peers == CONNECTIONS_PER_PEER_MAX * ["eager"] + ["other"]
 
 
 async def test_abrupt_disconnects_under_load_harm_nobody_else(bench, wait_until) -> None:
