@@ -15,10 +15,8 @@ from collections.abc import Callable
 from itertools import islice
 
 from gateway.courier.errors import Conflict, InvalidCredit, UnknownStream
-from gateway.courier.item import HandOver, Item, Pumped
-from gateway.courier.leases import Holder, Lease, holder
+from gateway.courier.item import HandOver, Item, ItemId, Lease, Pumped
 from gateway.courier.limits import DEALT_MAX, CourierLimits
-from gateway.courier.stats import StreamStats
 from gateway.courier.stream import Stream
 from gateway.courier.subscriptions import Subscription
 from gateway.courier.timers import Timers
@@ -32,7 +30,7 @@ class Courier:
         self._streams: dict[str, Stream] = {}
         self._readers: dict[str, Subscription] = {}
         self._sessions: dict[tuple[str, str], Subscription] = {}
-        self._timers = Timers()
+        self._timers: Timers[tuple[str, ItemId]] = Timers()
         self._dirty: dict[str, Stream] = {}
 
     # --- what comes in
@@ -52,20 +50,18 @@ class Courier:
         if known is not None:
             known.check_room(priority)
 
-    def leased(self, stream: str, at_most: int) -> list[str]:
+    def leased(self, stream: str, at_most: int) -> list[ItemId]:
         """Items in flight, oldest first; none when there are more than so many."""
         known = self._streams.get(stream)
-        if known is None or len(known.leases) > at_most:
-            return []
-        return known.leases.items()
+        return list(known.leased) if known is not None and len(known.leased) <= at_most else []
 
     def items(self) -> list[Item]:
         """Everything that is here, in flight or not."""
-        return [item for stream in self._streams.values() for item in stream.items()]
+        return [item for stream in self._streams.values() for item in stream.items.values()]
 
-    def in_hand(self) -> list[str]:
+    def in_hand(self) -> list[ItemId]:
         """The ids of all that is in flight."""
-        return [item_id for stream in self._streams.values() for item_id in stream.leases.items()]
+        return [item_id for stream in self._streams.values() for item_id in stream.leased]
 
     def offer(self, stream: str, item: Item, now_ms: int) -> None:
         """Queue an item; an unknown stream is made. Raises StreamFull; Conflict while its id is here."""
@@ -75,40 +71,40 @@ class Courier:
     def readmit(self, stream: str, item: Item, now_ms: int) -> None:
         """Queue an item that was accepted before a restart: the bound was judged then. Raises Conflict."""
         target = self._made(stream)
-        target.hold(item, now_ms)
+        target.hold(item)
         self._queue(target, item, item.ready_at_ms, now_ms)
 
-    def withhold(self, stream: str, item_id: str) -> bool:
+    def withhold(self, stream: str, item_id: ItemId) -> bool:
         """Let an item wait for ``let_go``; it still counts. False when it is gone.
 
         One that is in a hand stays there; when it comes back it waits as well.
         """
         target = self._streams.get(stream)
-        item = target.item(item_id) if target is not None else None
+        item = target.items.get(item_id) if target is not None else None
         if target is None or item is None:
             return False
-        if target.leases.get(item_id) is not None:
-            target.kept_back.add(item_id)
+        if item_id in target.leased:
+            item.kept_back = True
         else:
             self._timers.cancel((stream, item_id))
             target.waiting.leave(item)
         return True
 
-    def let_go(self, stream: str, item_id: str, now_ms: int) -> None:
+    def let_go(self, stream: str, item_id: ItemId, now_ms: int) -> None:
         """Deal an item again that was withheld; one that is gone, or in a hand, is fine."""
         target = self._streams.get(stream)
-        item = target.item(item_id) if target is not None else None
+        item = target.items.get(item_id) if target is not None else None
         if target is None or item is None:
             return
-        target.kept_back.discard(item_id)
-        if target.leases.get(item_id) is None:
+        item.kept_back = False
+        if item_id not in target.leased:
             self._queue(target, item, item.ready_at_ms, now_ms)
 
     def restore(self, stream: str, item: Item, lease_id: str, session: str, now_ms: int) -> None:
         """Take back a lease that survived a restart, with its full term again. Raises Conflict."""
         target = self._made(stream)
-        target.hold(item, now_ms)
-        target.leases.add(Lease(lease_id, item, Holder(session, None)))
+        target.hold(item)
+        target.leased[item.id] = Lease(lease_id, session)
         self._timers.set((stream, item.id), now_ms + self._limits.lease_ms)
 
     # --- readers
@@ -130,7 +126,7 @@ class Courier:
                 self._drop(before)
             self._sessions[stream, session] = reader
         self._readers[subscriber] = reader
-        return target.resume(subscriber, holder(session, subscriber))
+        return target.resume(reader)
 
     def unsubscribe(self, subscriber: str, now_ms: int) -> None:
         """Stop reading: a session's leases stay until they run out, others return at once. Again is fine."""
@@ -139,8 +135,8 @@ class Courier:
             return
         self._drop(reader)
         stream = self._streams[reader.stream]
-        for lease in stream.leases.of(Holder(None, subscriber)):
-            self._return(stream, lease, now_ms, now_ms)
+        for item in stream.of_reader(subscriber):
+            self._return(stream, item, now_ms, now_ms)
 
     def grant(self, subscriber: str, credit: int) -> None:
         """Allow so many more hand-overs.
@@ -164,29 +160,32 @@ class Courier:
 
     # --- answers; ``lease_id`` and ``session`` are checked when given
 
-    def ack(self, stream: str, item_id: str, lease_id: str | None, session: str | None) -> Item:
-        """The item is done with. Raises UnknownStream, UnknownLease."""
-        target = self._known(stream)
-        lease = target.lease(item_id, lease_id, session)
-        self._forget(target, item_id)
-        target.counters.acked += 1
-        return lease.item
-
     def nack(  # noqa: PLR0917 - the fields of the answer, in their order
-        self, stream: str, item_id: str, lease_id: str | None, session: str | None, delay_ms: int, now_ms: int
+        self,
+        stream: str,
+        item_id: ItemId,
+        lease_id: str | None,
+        session: str | None,
+        delay_ms: int,
+        now_ms: int,
     ) -> None:
         """Put the item back at the tail, after a delay of 0 to ``delay_ms_max``; outside that it is cut.
 
         Raises UnknownStream, UnknownLease.
         """
         target = self._known(stream)
-        lease = target.lease(item_id, lease_id, session)
-        target.counters.nacked += 1
+        item = target.lease(item_id, lease_id, session)
         delay_ms = min(max(delay_ms, 0), self._limits.delay_ms_max)
-        self._return(target, lease, now_ms + delay_ms, now_ms)
+        self._return(target, item, now_ms + delay_ms, now_ms)
 
     def extend(  # noqa: PLR0917 - as above
-        self, stream: str, item_id: str, lease_id: str | None, session: str | None, lease_ms: int, now_ms: int
+        self,
+        stream: str,
+        item_id: ItemId,
+        lease_id: str | None,
+        session: str | None,
+        lease_ms: int,
+        now_ms: int,
     ) -> int:
         """Let the lease run for 1 to ``lease_ms_max`` from now, cut to that; returns its new expiry.
 
@@ -197,17 +196,18 @@ class Courier:
         self._timers.set((stream, item_id), expires_at_ms)
         return expires_at_ms
 
-    def lease_of(self, stream: str, item_id: str) -> str | None:
+    def lease_of(self, stream: str, item_id: ItemId) -> str | None:
         """The id of the live lease on an item, or None."""
         target = self._streams.get(stream)
-        lease = target.leases.get(item_id) if target is not None else None
+        lease = target.leased.get(item_id) if target is not None else None
         return lease.id if lease is not None else None
 
-    def discard(self, stream: str, item_id: str) -> None:
-        """Forget an item that was cancelled elsewhere, leased or not; an absent one is fine."""
+    def discard(self, stream: str, item_id: ItemId) -> None:
+        """The item is done with, or was cancelled elsewhere, leased or not; an absent one is fine."""
         target = self._streams.get(stream)
         if target is not None:
-            self._forget(target, item_id)
+            self._timers.cancel((stream, item_id))
+            target.release(item_id)
 
     # --- what goes out
 
@@ -219,9 +219,10 @@ class Courier:
         hand_overs: list[HandOver] = []
         dirty, self._dirty = self._dirty, {}
         for stream in dirty.values():
-            for hand_over in islice(stream.deal(new_lease_id), most - len(hand_overs)):
+            dealt = stream.deal(new_lease_id, most - len(hand_overs))
+            for hand_over in dealt:
                 self._timers.set((stream.name, hand_over.item_id), now_ms + self._limits.lease_ms)
-                hand_overs.append(hand_over)
+            hand_overs += dealt
         waiting = [stream for stream in dirty.values() if stream.can_deal]
         for stream in reversed(waiting):  # who had nothing of this pump is first in the next
             self._touch(stream)
@@ -235,10 +236,6 @@ class Courier:
     def next_deadline_ms(self) -> int | None:
         """When the next pump is needed even if nothing else happens."""
         return self._timers.next_ms()
-
-    def stats(self, stream: str) -> StreamStats:
-        """Raises UnknownStream."""
-        return self._known(stream).stats()
 
     # --- steps
 
@@ -273,20 +270,15 @@ class Courier:
             stream.waiting.join(item)
             self._touch(stream)
 
-    def _return(self, stream: Stream, lease: Lease, ready_at_ms: int, now_ms: int) -> None:
-        self._timers.cancel((stream.name, lease.item.id))
-        if stream.take_back(lease.item.id):
-            self._queue(stream, lease.item, ready_at_ms, now_ms)
+    def _return(self, stream: Stream, item: Item, ready_at_ms: int, now_ms: int) -> None:
+        self._timers.cancel((stream.name, item.id))
+        if stream.take_back(item):
+            self._queue(stream, item, ready_at_ms, now_ms)
 
-    def _forget(self, stream: Stream, item_id: str) -> None:
-        self._timers.cancel((stream.name, item_id))
-        stream.release(item_id)
-
-    def _due(self, stream: Stream, item_id: str, exhausted: list[tuple[str, Item]]) -> None:
+    def _due(self, stream: Stream, item_id: ItemId, exhausted: list[tuple[str, Item]]) -> None:
         """A lease ran out, a delay is over, or the deliveries are used up."""
-        item = stream.item(item_id)
-        assert item is not None, "a timer is cancelled with its item"
-        if not stream.take_back(item_id):
+        item = stream.items[item_id]
+        if not stream.take_back(item):
             return
         if item.deliveries >= self._limits.max_deliveries:
             stream.release(item_id)

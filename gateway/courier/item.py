@@ -4,18 +4,40 @@ import msgspec
 
 from gateway.courier.limits import PRIORITIES
 from outbox.errors import InvalidEvent
+from outbox.ids import AgentId, EventId, NodeId
+
+ItemId = tuple[NodeId, EventId, AgentId]
+"""Its source, its event and the agent that it is for: two nodes may send an event under one id, and
+an event may be for several agents."""
 
 
-class Item(msgspec.Struct, frozen=True, gc=False):
-    """One thing to hand over; its content stays with whoever offered it."""
+class Lease(msgspec.Struct, frozen=True, gc=False):
+    """That an item is in somebody's hands. When it ends stands in the courier's timers."""
 
     id: str
+    session: str | None
+    """It outlives its connection; without one the lease is the reader's."""
+    reader: str | None = None
+    """Of a reader without a session: who it is."""
+
+    def answers_to(self, lease_id: str | None, session: str | None) -> bool:
+        """Whether the caller names this lease; what is None is not looked at."""
+        same_lease = lease_id is None or lease_id == self.id
+        return same_lease and (session is None or session == self.session)
+
+
+class Item(msgspec.Struct, gc=False):
+    """One thing to hand over, as it stands; its content stays with whoever offered it."""
+
+    id: ItemId
     priority: int
     """0 critical … 4 low."""
     ready_at_ms: int = 0
     """Not handed over before this monotonic time."""
     deliveries: int = 0
     """Hand-overs so far, the running one included."""
+    kept_back: bool = False
+    """It is in a hand, and is not dealt again when it comes back."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.priority < PRIORITIES:
@@ -27,7 +49,7 @@ class HandOver(msgspec.Struct, frozen=True, gc=False):
 
     subscriber: str
     stream: str
-    item_id: str
+    item_id: ItemId
     lease_id: str
     session: str | None
     delivery_count: int

@@ -22,25 +22,23 @@ class Ring:
     """
 
     def __init__(self) -> None:
-        self._turns: OrderedDict[str, Subscription] = OrderedDict()
-
-    def __bool__(self) -> bool:
-        return bool(self._turns)
+        self.turns: OrderedDict[str, Subscription] = OrderedDict()
+        """Who has credit, next one first."""
 
     def grant(self, subscription: Subscription, credit: int) -> None:
         """Add credit; one who still has some keeps its place."""
         subscription.credit += credit
-        self._turns.setdefault(subscription.id, subscription)
+        self.turns.setdefault(subscription.id, subscription)
 
     def spend(self) -> Subscription:
         """Charge the one whose turn it is. Raises KeyError when nobody has credit."""
-        name, subscription = self._turns.popitem(last=False)
+        name, subscription = self.turns.popitem(last=False)
         subscription.credit -= 1
         if subscription.credit:
-            self._turns[name] = subscription
+            self.turns[name] = subscription
         return subscription
 
     def leave(self, subscription: Subscription) -> None:
         """Drop a reader and its credit."""
-        self._turns.pop(subscription.id, None)
+        self.turns.pop(subscription.id, None)
         subscription.credit = 0

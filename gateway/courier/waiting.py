@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 
-from gateway.courier.item import Item
+from gateway.courier.item import Item, ItemId
 from gateway.courier.limits import PRIORITIES
 
 
@@ -10,7 +10,7 @@ class WaitingLine:
     """One line a priority. Each step is O(1); an OrderedDict, since a dict's front is slow to find again."""
 
     def __init__(self) -> None:
-        self._lines: list[OrderedDict[str, Item]] = [OrderedDict() for _ in range(PRIORITIES)]
+        self._lines: list[OrderedDict[ItemId, Item]] = [OrderedDict() for _ in range(PRIORITIES)]
 
     def __bool__(self) -> bool:
         return any(self._lines)
@@ -19,12 +19,12 @@ class WaitingLine:
         """Stand at the tail of the item's priority."""
         self._lines[item.priority][item.id] = item
 
-    def take(self) -> Item:
-        """The head of the most urgent line that is not empty. Raises KeyError when all are."""
+    def take(self) -> Item | None:
+        """The head of the most urgent line that is not empty."""
         for line in self._lines:
             if line:
                 return line.popitem(last=False)[1]
-        raise KeyError("nobody waits")
+        return None
 
     def leave(self, item: Item) -> None:
         """Take an item out of the middle; an absent one is fine."""

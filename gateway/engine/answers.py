@@ -27,7 +27,7 @@ def settle(tick: Tick, turns: Turns, request: Settle) -> Settled:
             raise UnknownLease(inbox_stream(row.to_agent), row.event_id)
         return Settled(request.req, row.event_id, duplicate=True)
     _check_lease(turns, row, request.lease_id)
-    turns.finish(tick, row, request.lease_id, request.outcome, request.error)
+    turns.finish(tick, row, request.outcome, request.error)
     return Settled(request.req, row.event_id, duplicate=False)
 
 
@@ -41,7 +41,7 @@ def reply(tick: Tick, turns: Turns, request: Reply, owner_epoch: int) -> Sent:
         _check_lease(turns, row, request.lease_id)
     sent = sender.reply(tick, request, decode_event(row.body), owner_epoch)
     if row.state is not TurnState.DONE:
-        turns.finish(tick, row, request.lease_id, Outcome.OK, None)
+        turns.finish(tick, row, Outcome.OK, None)
     return sent
 
 
@@ -70,6 +70,8 @@ def _own(tick: Tick, request: Settle | Reply | Nack | Extend) -> Received:
     rows = [row for row in tick.store.ledger(event) if row.to_agent == agent]
     if not rows:
         raise NotFound(f"{event} is not in the inbox of {agent}", hint="list it with: gateway inbox --all")
+    if len(rows) == 1:
+        return rows[0]
     engageable = [row for row in rows if _engageable(row)] or rows[:1]
     if len(engageable) == 1:
         return engageable[0]

@@ -2,7 +2,7 @@
 
 from itertools import islice
 
-from gateway.engine.turnkey import Place
+from gateway.engine.turnkey import TurnKey
 from outbox.blobref import BlobId, blob_of
 from outbox.records import Received
 from outbox.store import Store
@@ -12,31 +12,31 @@ WRONG_SIZE = "blob_wrong_size"
 
 
 class Awaited:
-    """Places in the courier, oldest first."""
+    """Keys of turns, oldest first."""
 
     def __init__(self) -> None:
-        self._places: dict[BlobId, dict[Place, str]] = {}
-        self._blob_of: dict[Place, BlobId] = {}
+        self._turns: dict[BlobId, dict[TurnKey, None]] = {}
+        self._blob_of: dict[TurnKey, BlobId] = {}
 
-    def __contains__(self, place: Place) -> bool:
-        return place in self._blob_of
+    def __contains__(self, key: TurnKey) -> bool:
+        return key in self._blob_of
 
-    def add(self, blob: BlobId, place: Place) -> None:
+    def add(self, blob: BlobId, key: TurnKey) -> None:
         """Let a turn wait."""
-        self._places.setdefault(blob, {})[place] = place[1]
-        self._blob_of[place] = blob
+        self._turns.setdefault(blob, {})[key] = None
+        self._blob_of[key] = blob
 
-    def drop(self, place: Place) -> None:
+    def drop(self, key: TurnKey) -> None:
         """It waits no longer; one that does not wait is fine."""
-        blob = self._blob_of.pop(place, None)
+        blob = self._blob_of.pop(key, None)
         if blob is not None:
-            del self._places[blob][place]
-            if not self._places[blob]:
-                del self._places[blob]
+            del self._turns[blob][key]
+            if not self._turns[blob]:
+                del self._turns[blob]
 
-    def turns(self, blob: BlobId, most: int) -> list[str]:
-        """The keys of the oldest that wait for a blob, at most so many."""
-        return list(islice(self._places.get(blob, {}).values(), most))
+    def turns(self, blob: BlobId, most: int) -> list[TurnKey]:
+        """The oldest that wait for a blob, at most so many."""
+        return list(islice(self._turns.get(blob, ()), most))
 
 
 def is_missing(store: Store, blob: BlobId | None) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from itertools import islice
 
 from gateway.engine.limits import HELD_MAX
+from gateway.engine.turnkey import TurnKey
 from outbox.ids import AgentId
 
 
@@ -11,9 +12,9 @@ class Held:
     """At most ``HELD_MAX`` events, by the agent that is said to have sent them, oldest first."""
 
     def __init__(self) -> None:
-        self._sender_of: dict[str, AgentId] = {}
-        self._by_sender: dict[AgentId, dict[str, None]] = {}
-        self._due: dict[str, None] = {}
+        self._sender_of: dict[TurnKey, AgentId] = {}
+        self._by_sender: dict[AgentId, dict[TurnKey, None]] = {}
+        self._due: dict[TurnKey, None] = {}
         """Those to be judged."""
 
     def __bool__(self) -> bool:
@@ -24,12 +25,12 @@ class Held:
         """Whether the next one is refused."""
         return len(self._sender_of) >= HELD_MAX
 
-    def add(self, turn: str, sender: AgentId) -> None:
-        """Let a turn (by ``turn_key``) wait."""
+    def add(self, turn: TurnKey, sender: AgentId) -> None:
+        """Let a turn wait."""
         self._sender_of[turn] = sender
         self._by_sender.setdefault(sender, {})[turn] = None
 
-    def drop(self, turn: str) -> bool:
+    def drop(self, turn: TurnKey) -> bool:
         """It waits no longer; whether it did."""
         sender = self._sender_of.pop(turn, None)
         if sender is None:
@@ -48,17 +49,17 @@ class Held:
                 self._due.update(waiting)
         return bool(self._due)
 
-    def is_due(self, turn: str) -> bool:
+    def is_due(self, turn: TurnKey) -> bool:
         """Whether a turn is to be judged."""
         return turn in self._due
 
-    def due(self, most: int) -> list[str]:
+    def due(self, most: int) -> list[TurnKey]:
         """The next to be judged, at most so many; none of them is asked for twice."""
         turns = list(islice(self._due, most))
         for turn in turns:
             del self._due[turn]
         return turns
 
-    def turns(self) -> list[str]:
+    def turns(self) -> list[TurnKey]:
         """All that wait, those of one sender together."""
         return [turn for waiting in self._by_sender.values() for turn in waiting]

@@ -9,56 +9,49 @@ from collections.abc import Iterable
 
 from gateway.courier.timers import Timers
 from gateway.engine.limits import BEHIND_MS_MAX
-from gateway.engine.turnkey import Place
+from gateway.engine.turnkey import TurnKey
 from outbox.ids import NodeId
-
-_SOURCE = "source"
 
 
 class Parked:
-    """Items by the node whose stream brought them, oldest first. Times are monotonic milliseconds."""
+    """Turns by the node whose stream brought them, oldest first. Times are monotonic milliseconds."""
 
     def __init__(self) -> None:
-        self._by_source: dict[NodeId, dict[Place, None]] = {}
-        self._source_of: dict[Place, NodeId] = {}
-        self._deadlines = Timers()
+        self._by_source: dict[NodeId, dict[TurnKey, None]] = {}
+        self._deadlines: Timers[NodeId] = Timers()
 
-    def __contains__(self, place: Place) -> bool:
-        return place in self._source_of
+    def __contains__(self, key: TurnKey) -> bool:
+        return key in self._by_source.get(key[0], ())
 
-    def add(self, source: NodeId, place: Place, now_ms: int) -> None:
-        """Let an item wait for its stream."""
-        if not self._by_source.get(source):
-            self._deadlines.set((_SOURCE, source), now_ms + BEHIND_MS_MAX)
-        self._by_source.setdefault(source, {})[place] = None
-        self._source_of[place] = source
+    def add(self, key: TurnKey, now_ms: int) -> None:
+        """Let a turn wait for its stream."""
+        source = key[0]
+        if source not in self._by_source:
+            self._deadlines.set(source, now_ms + BEHIND_MS_MAX)
+        self._by_source.setdefault(source, {})[key] = None
 
     def moved(self, source: NodeId, now_ms: int) -> None:
         """The stream goes on: its bound begins anew."""
         if source in self._by_source:
-            self._deadlines.set((_SOURCE, source), now_ms + BEHIND_MS_MAX)
+            self._deadlines.set(source, now_ms + BEHIND_MS_MAX)
 
-    def drop(self, place: Place) -> None:
+    def drop(self, key: TurnKey) -> None:
         """It waits no longer; one that does not wait is fine."""
-        source = self._source_of.pop(place, None)
-        if source is None:
+        waiting = self._by_source.get(key[0])
+        if waiting is None or key not in waiting:
             return
-        waiting = self._by_source[source]
-        del waiting[place]
+        del waiting[key]
         if not waiting:
-            self.release(source)
+            self.release(key[0])
 
-    def release(self, source: NodeId) -> list[Place]:
+    def release(self, source: NodeId) -> list[TurnKey]:
         """All that wait for a stream, in their order; they wait no longer."""
-        self._deadlines.cancel((_SOURCE, source))
-        places = list(self._by_source.pop(source, ()))
-        for place in places:
-            del self._source_of[place]
-        return places
+        self._deadlines.cancel(source)
+        return list(self._by_source.pop(source, ()))
 
     def due(self, now_ms: int) -> Iterable[NodeId]:
         """Streams that have stood still for too long."""
-        return [NodeId(source) for _, source in self._deadlines.pop_due(now_ms)]
+        return list(self._deadlines.pop_due(now_ms))
 
     def next_ms(self) -> int | None:
         """When the next one will have."""

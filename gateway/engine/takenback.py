@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from gateway.engine.errands import Task
 from gateway.engine.tick import Tick
-from gateway.engine.turnkey import parse_turn_key, turn_key
+from gateway.engine.turnkey import TurnKey, turn_key
 from outbox.ids import Epoch, NodeId
 from outbox.records import Received, TurnState
 from outbox.store import Store
@@ -27,7 +27,7 @@ class TakenBack:
     """Those whose rows are not written yet, by their keys."""
 
     def __init__(self) -> None:
-        self._keys: dict[str, None] = {}
+        self._keys: dict[TurnKey, None] = {}
         self._doubted: Mapping[NodeId, Epoch] = {}
         """Whose turns an engine before has taken back."""
 
@@ -43,7 +43,7 @@ class TakenBack:
         self.add(turn_key(row))
         return not_in_hand(row)
 
-    def add(self, key: str) -> None:
+    def add(self, key: TurnKey) -> None:
         """A turn is taken back."""
         self._keys[key] = None
 
@@ -52,7 +52,7 @@ class TakenBack:
         keys = list(islice(self._keys, most))
         for key in keys:
             del self._keys[key]
-            row = tick.store.received(*parse_turn_key(key))
+            row = tick.store.received(*key)
             if row is not None and row.state is TurnState.LEASED and lease_of(row) is None:
                 tick.store.put_received(not_in_hand(row))
         return len(keys)

@@ -26,7 +26,7 @@ from gateway.engine.latecomers import AGENT_REMOVED
 from gateway.engine.limits import DUE_MAX, HANDS_MAX, PRIORITY_NORMAL
 from gateway.engine.takenback import TakenBack, not_in_hand
 from gateway.engine.tick import Tick
-from gateway.engine.turnkey import from_node, parse_turn_key, place_of, turn_key
+from gateway.engine.turnkey import TurnKey, turn_key, turn_text
 from gateway.engine.withheld import Withheld
 from gateway.routing import inbox_stream
 from outbox.blobref import BlobId
@@ -56,7 +56,7 @@ class Turns:
         self.withheld = Withheld(courier)
         self.taken_back = TakenBack()
         self._fullness = Fullness(())
-        self._deadlines = Timers()
+        self._deadlines: Timers[tuple[str, TurnKey]] = Timers()
 
     def load(self, store: Store, now: Now) -> None:
         """Queue again what is unacknowledged; a lease that was live goes on for its session."""
@@ -81,12 +81,11 @@ class Turns:
     def keys_of(self, source: NodeId | None) -> list[str]:
         """The keys of all turns that a node has sent; None: that any has."""
         keys = (*(item.id for item in self._courier.items()), *self._held.turns())
-        return [key for key in keys if source is None or from_node(source) in key]
+        return [turn_text(key) for key in keys if source is None or source == key[0]]
 
     def dealt(self, tick: Tick, source: NodeId) -> list[Received]:
         """The turns of a node that somebody has, or had."""
-        mark = from_node(source)
-        keys = [item.id for item in self._courier.items() if item.deliveries and mark in item.id]
+        keys = [item.id for item in self._courier.items() if item.deliveries and item.id[0] == source]
         return [self._row(tick, key) for key in keys]
 
     # --- what comes in
@@ -110,7 +109,7 @@ class Turns:
 
     def take(self, tick: Tick, row: Received, event: Event) -> None:
         """A row that was just accepted becomes a turn, or waits for its sender's owner to be known."""
-        self._admit(row, event, tick.now, tick.now.wall_ms + max(0, self._left_ms(tick, row)))
+        self._admit(row, event, tick.now, tick.now.wall_ms + self._left_ms(tick, row))
         if row.state is TurnState.QUEUED:
             self._withhold(tick, row)
 
@@ -137,9 +136,8 @@ class Turns:
         """Deal nothing more of nodes that are doubted; with ``take_back`` leases on theirs end too."""
         doubted = tick.store.doubts()
         for key in self._courier.in_hand() if take_back else ():
-            source, _, agent = parse_turn_key(key)
-            if source in doubted:
-                self._courier.nack(inbox_stream(agent), key, None, None, 0, tick.now.mono_ms)
+            if key[0] in doubted:
+                self._courier.nack(inbox_stream(key[2]), key, None, None, 0, tick.now.mono_ms)
                 self.taken_back.add(key)
         self.withheld.doubt(tick)
 
@@ -225,14 +223,10 @@ class Turns:
 
     def live_lease(self, row: Received) -> str | None:
         """The lease under which somebody holds the turn now."""
-        return self._courier.lease_of(*place_of(row))
+        return self._courier.lease_of(inbox_stream(row.to_agent), turn_key(row))
 
-    def finish(
-        self, tick: Tick, row: Received, lease_id: str | None, outcome: Outcome, error: str | None
-    ) -> None:
-        """End the turn of a row whose lease was checked (None: nobody has one); its ACK goes out with it."""
-        if lease_id is not None:
-            self._courier.ack(*place_of(row), lease_id, None)
+    def finish(self, tick: Tick, row: Received, outcome: Outcome, error: str | None) -> None:
+        """End the turn of a row whose lease was checked; its ACK goes out with it."""
         if row.engaged_at_ms is None:
             row = replace(row, engaged_at_ms=tick.now.wall_ms, delivery_count=1)
         self._end(tick, row, outcome, acks.cut(error))
@@ -274,8 +268,8 @@ class Turns:
             self._end(tick, self._row(tick, item.id), Outcome.FAILED, "max_deliveries")
         return sum(not self._hand(tick, hand) for hand in pumped.hand_overs)
 
-    def _row(self, tick: Tick, key: str) -> Received:
-        row = tick.store.received(*parse_turn_key(key))
+    def _row(self, tick: Tick, key: TurnKey) -> Received:
+        row = tick.store.received(*key)
         assert row is not None, "only ledger rows are turns"
         return row
 
@@ -307,27 +301,28 @@ class Turns:
 
     def _expire(self, tick: Tick) -> None:
         now_ms = tick.now.wall_ms
-        for what, name in islice(self._deadlines.pop_due(now_ms), DUE_MAX):
-            row = self._row(tick, name)
-            if what == _HOLD_ENDS and self._held.is_due(name):
-                self._deadlines.set((what, name), now_ms + 1)  # what the room says of it is not looked at yet
+        for what, key in islice(self._deadlines.pop_due(now_ms), DUE_MAX):
+            row = self._row(tick, key)
+            if what == _HOLD_ENDS and self._held.is_due(key):
+                self._deadlines.set((what, key), now_ms + 1)  # what the room says of it is not looked at yet
             elif what == _HOLD_ENDS:
                 self._end(tick, row, Outcome.REFUSED, "unknown_source")
             elif (left_ms := self._left_ms(tick, row)) > 0:
-                self._deadlines.set((what, name), now_ms + left_ms)
+                self._deadlines.set((what, key), now_ms + left_ms)
             elif self.live_lease(row) is not None:
-                self._deadlines.set((what, name), now_ms + self._lease_ms)  # in work: let it finish
+                self._deadlines.set((what, key), now_ms + self._lease_ms)  # in work: let it finish
             else:
                 self._end(tick, row, Outcome.FAILED, "expired")
 
     def _end(self, tick: Tick, row: Received, outcome: Outcome, error: str | None) -> None:
         if (Task.LEAVING, row.to_agent) in tick.errands:  # it ended when its agent left
             outcome, error = Outcome.FAILED, AGENT_REMOVED
-        stream, key = place = place_of(row)
-        if self._held.drop(key):
+        key, stream = turn_key(row), inbox_stream(row.to_agent)
+        if row.state is TurnState.HELD:
+            self._held.drop(key)
             self._deadlines.cancel((_HOLD_ENDS, key))
         self._deadlines.cancel((_EXPIRES, key))
-        self.withheld.drop(place)
+        self.withheld.drop(key)
         self._courier.discard(stream, key)
         now_ms = tick.now.wall_ms
         done = replace(row, state=TurnState.DONE, outcome=outcome, error=error, done_at_ms=now_ms)

@@ -15,7 +15,7 @@ from gateway.engine.errands import Task
 from gateway.engine.inputs import Now
 from gateway.engine.parked import Parked
 from gateway.engine.tick import Tick
-from gateway.engine.turnkey import Place, parse_turn_key, place_of
+from gateway.engine.turnkey import TurnKey, turn_key
 from gateway.routing import inbox_stream
 from outbox.blobref import BlobId
 from outbox.ids import Epoch, NodeId
@@ -45,14 +45,14 @@ class Withheld:
         One in a hand stays there: only when it comes back it waits.
         """
         if row.source in self._doubted:
-            self._park(row.source, place_of(row), now)
+            self._park(turn_key(row), now)
         if row.state is TurnState.QUEUED and (is_missing(store, row.blob) or row.blob in self._arriving):
             self._await(row)
 
     def take(self, tick: Tick, row: Received) -> None:
         """A turn that was just queued waits while its source is behind or doubted, or its blob missing."""
         if tick.peers.is_behind(row.source) or row.source in self._doubted:
-            self._park(row.source, place_of(row), tick.now)
+            self._park(turn_key(row), tick.now)
         if is_missing(tick.store, row.blob):
             self._await(row)
             tick.effects.append(BlobsMissing())
@@ -62,9 +62,8 @@ class Withheld:
     def hold_back(self, tick: Tick, sources: set[NodeId]) -> None:
         """These streams have more to tell: what nobody was handed yet waits until it is read."""
         for item in self._courier.items() if sources else ():
-            source, _, agent = parse_turn_key(item.id)
-            if source in sources and not item.deliveries:
-                self._park(source, (inbox_stream(agent), item.id), tick.now)
+            if item.id[0] in sources and not item.deliveries:
+                self._park(item.id, tick.now)
 
     def stream_moved(self, source: NodeId, now: Now) -> None:
         """A stream goes on, and is not yet where it was advertised to be."""
@@ -74,17 +73,16 @@ class Withheld:
         """All that can be had of a stream was read: deal what waited for it, unless it is doubted."""
         if source in self._doubted:
             return
-        for stream, item in self._parked.release(source):
-            if (stream, item) not in self._awaited:
-                self._courier.let_go(stream, item, now.mono_ms)
+        for key in self._parked.release(source):
+            if key not in self._awaited:
+                self._courier.let_go(inbox_stream(key[2]), key, now.mono_ms)
 
     def doubt(self, tick: Tick) -> None:
         """Deal nothing more of nodes that have to say what was dealt with."""
         self._doubted = tick.store.doubts()
         for item in self._courier.items() if self._doubted else ():
-            source, _, agent = parse_turn_key(item.id)
-            if source in self._doubted:
-                self._park(source, (inbox_stream(agent), item.id), tick.now)
+            if item.id[0] in self._doubted:
+                self._park(item.id, tick.now)
 
     def trust(self, tick: Tick, source: NodeId) -> None:
         """A node has said it: what is still open is dealt."""
@@ -92,21 +90,21 @@ class Withheld:
         if not tick.peers.is_behind(source):
             self.go_on(source, tick.now)
 
-    def drop(self, place: Place) -> None:
+    def drop(self, key: TurnKey) -> None:
         """A turn waits no longer; one that does not wait is fine."""
-        self._parked.drop(place)
-        self._awaited.drop(place)
+        self._parked.drop(key)
+        self._awaited.drop(key)
 
-    def awaiting(self, blob: BlobId, most: int) -> list[str]:
-        """The keys of turns that wait for a blob, at most so many."""
+    def awaiting(self, blob: BlobId, most: int) -> list[TurnKey]:
+        """Turns that wait for a blob, at most so many."""
         return self._awaited.turns(blob, most)
 
     def blob_here(self, row: Received, now: Now) -> None:
         """The blob of a turn has come: it is dealt unless it waits for something else."""
-        place = place_of(row)
-        self._awaited.drop(place)
-        if place not in self._parked:
-            self._courier.let_go(*place, now.mono_ms)
+        key = turn_key(row)
+        self._awaited.drop(key)
+        if key not in self._parked:
+            self._courier.let_go(inbox_stream(row.to_agent), key, now.mono_ms)
 
     def let_go_late(self, now: Now) -> None:
         """Deal what has waited for long enough."""
@@ -119,10 +117,10 @@ class Withheld:
 
     def _await(self, row: Received) -> None:
         assert row.blob is not None
-        place = place_of(row)
-        self._courier.withhold(*place)
-        self._awaited.add(row.blob, place)
+        key = turn_key(row)
+        self._courier.withhold(inbox_stream(row.to_agent), key)
+        self._awaited.add(row.blob, key)
 
-    def _park(self, source: NodeId, place: Place, now: Now) -> None:
-        if self._courier.withhold(*place):
-            self._parked.add(source, place, now.mono_ms)
+    def _park(self, key: TurnKey, now: Now) -> None:
+        if self._courier.withhold(inbox_stream(key[2]), key):
+            self._parked.add(key, now.mono_ms)

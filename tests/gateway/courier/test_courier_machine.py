@@ -9,8 +9,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from gateway.courier.courier import Courier
 from gateway.courier.errors import Conflict, StreamFull, UnknownLease
-from gateway.courier.item import HandOver, Item
+from gateway.courier.item import HandOver, Item, ItemId
 from gateway.courier.limits import CourierLimits
+from outbox.ids import AgentId, EventId, NodeId
 
 LIMITS = CourierLimits(max_depth=12, lease_ms=100, max_deliveries=3, credit_max=20)
 STREAMS = st.sampled_from(["one", "two"])
@@ -27,17 +28,18 @@ class CourierMachine(RuleBasedStateMachine):
         self.now_ms = 0
         self.ids = count(1)
         self.lease_ids = count(1)
-        self.held: dict[tuple[str, str], Item] = {}
-        self.leased: dict[tuple[str, str], HandOver] = {}
-        self.expiry: dict[tuple[str, str], int] = {}
+        self.held: dict[tuple[str, ItemId], Item] = {}
+        self.leased: dict[tuple[str, ItemId], HandOver] = {}
+        self.expiry: dict[tuple[str, ItemId], int] = {}
         self.credit: dict[str, int] = {}
         self.reads: dict[str, tuple[str, str | None]] = {}
-        self.straight: dict[tuple[str, int], list[str]] = {}
+        self.straight: dict[tuple[str, int], list[ItemId]] = {}
         """Items never handed over, by stream and priority, as they were offered."""
 
     @rule(stream=STREAMS, priority=st.integers(0, 4), delay=st.sampled_from([0, 0, 0, 40]))
     def offer(self, stream: str, priority: int, delay: int) -> None:
-        item = Item(f"e{next(self.ids)}", priority, self.now_ms + delay if delay else 0)
+        item_id = (NodeId("a"), EventId(f"e{next(self.ids)}"), AgentId(stream))
+        item = Item(item_id, priority, self.now_ms + delay if delay else 0)
         of_stream = sum(name == stream for name, _ in self.held)
         if of_stream >= LIMITS.room_for(priority):
             assert not self.courier.has_room(stream, priority)
@@ -100,12 +102,12 @@ class CourierMachine(RuleBasedStateMachine):
         given = self.leased[key]
         match answer:
             case "ack":
-                item = self.courier.ack(*key, given.lease_id, given.session)
-                assert item.deliveries == given.delivery_count
-                del self.held[key]
+                assert self.courier.lease_of(*key) == given.lease_id
+                self.courier.discard(*key)
+                assert self.held.pop(key).deliveries == given.delivery_count
                 self._unlease(key)
                 with pytest.raises(UnknownLease):
-                    self.courier.ack(*key, given.lease_id, given.session)
+                    self.courier.nack(*key, given.lease_id, given.session, 0, self.now_ms)
             case "nack":
                 self.courier.nack(*key, given.lease_id, given.session, 0, self.now_ms)
                 self._unlease(key)
@@ -117,7 +119,7 @@ class CourierMachine(RuleBasedStateMachine):
                 assert self.expiry[key] == self.now_ms + 200
             case _:
                 with pytest.raises(UnknownLease):
-                    self.courier.ack(*key, given.lease_id + "x", given.session)
+                    self.courier.nack(*key, given.lease_id + "x", given.session, 0, self.now_ms)
 
     @precondition(lambda self: self.held)
     @rule(data=st.data())
@@ -164,16 +166,14 @@ class CourierMachine(RuleBasedStateMachine):
             if self.credit[reader]:
                 assert not any(line for (name, _), line in self.straight.items() if name == stream)
 
-    def _unlease(self, key: tuple[str, str]) -> None:
+    def _unlease(self, key: tuple[str, ItemId]) -> None:
         self.leased.pop(key, None)
         self.expiry.pop(key, None)
 
     @invariant()
     def every_item_is_accounted_for(self) -> None:
-        for stream in ("one", "two"):
-            stats = self.courier.stats(stream)
-            assert stats.in_flight == sum(name == stream for name, _ in self.leased)
-            assert stats.depth + stats.in_flight == sum(name == stream for name, _ in self.held)
+        assert {item.id for item in self.courier.items()} == {item_id for _, item_id in self.held}
+        assert sorted(self.courier.in_hand()) == sorted(item_id for _, item_id in self.leased)
 
     @invariant()
     def a_lease_has_a_deadline(self) -> None:
@@ -187,7 +187,7 @@ class CourierMachine(RuleBasedStateMachine):
         for reader in list(self.reads):
             self.unsubscribe(reader)
         self.now_ms += 1_000
-        drained: set[tuple[str, str]] = set()
+        drained: set[tuple[str, ItemId]] = set()
         for stream in ("one", "two"):
             self.courier.subscribe(f"drain-{stream}", stream, None)
             self.courier.grant(f"drain-{stream}", LIMITS.credit_max)

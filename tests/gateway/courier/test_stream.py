@@ -1,47 +1,67 @@
 import pytest
 
 from gateway.courier.errors import Conflict, StreamFull, UnknownLease
-from gateway.courier.item import HandOver, Item
-from gateway.courier.leases import Holder
+from gateway.courier.item import HandOver, Item, ItemId
 from gateway.courier.limits import CourierLimits
 from gateway.courier.stream import Stream
 from gateway.courier.subscriptions import Subscription
+from outbox.ids import AgentId, EventId, NodeId
+
+PHONE = Subscription("new", "s", "phone")
+
+
+def key(name: str) -> ItemId:
+    return NodeId("a"), EventId(name), AgentId("jen")
 
 
 def stream_with(*names: str, max_depth: int = 10) -> Stream:
     stream = Stream("s", CourierLimits(max_depth=max_depth))
-    for at_ms, name in enumerate(names):
-        stream.hold(Item(name, 2), at_ms)
-        stream.waiting.join(Item(name, 2))
+    for name in names:
+        item = Item(key(name), 2)
+        stream.hold(item)
+        stream.waiting.join(item)
     return stream
 
 
 def test_dealing_counts_the_delivery_before_the_hand_over() -> None:
     stream = stream_with("a")
     stream.ring.grant(Subscription("sub", "s", "phone"), 5)
-    assert list(stream.deal(lambda: "l1")) == [HandOver("sub", "s", "a", "l1", "phone", 1)]
-    assert stream.item("a") == Item("a", 2, deliveries=1)
+    assert stream.deal(lambda: "l1", 9) == [HandOver("sub", "s", key("a"), "l1", "phone", 1)]
+    assert stream.items[key("a")] == Item(key("a"), 2, deliveries=1)
 
 
-def test_dealing_stops_where_credit_ends() -> None:
+@pytest.mark.parametrize(("credit", "most"), [(1, 9), (9, 1)])
+def test_dealing_stops_where_credit_ends_and_at_its_bound(credit: int, most: int) -> None:
     stream = stream_with("a", "b")
-    stream.ring.grant(Subscription("sub", "s", "phone"), 1)
-    assert [given.item_id for given in stream.deal(lambda: "l")] == ["a"]
+    stream.ring.grant(Subscription("sub", "s", "phone"), credit)
+    assert [given.item_id for given in stream.deal(lambda: "l", most)] == [key("a")]
     assert stream.waiting
+    assert stream.can_deal is (credit > 1)
 
 
 def test_a_resumed_lease_is_the_same_delivery() -> None:
     stream = stream_with("a")
     stream.ring.grant(Subscription("old", "s", "phone"), 1)
-    list(stream.deal(lambda: "l1"))
-    again = stream.resume("new", Holder("phone", None))
-    assert again == [HandOver("new", "s", "a", "l1", "phone", 1, resumed=True)]
-    assert stream.resume("new", Holder("laptop", None)) == []
+    stream.deal(lambda: "l1", 9)
+    assert stream.resume(PHONE) == [HandOver("new", "s", key("a"), "l1", "phone", 1, resumed=True)]
+    assert stream.resume(Subscription("new", "s", "laptop")) == []
+
+
+def test_a_reader_without_a_session_has_its_leases_to_itself() -> None:
+    stream = stream_with("a", "b", "c")
+    for reader in ("one", "other"):
+        stream.ring.grant(Subscription(reader, "s", None), 2)
+    stream.deal(lambda: "l1", 9)
+    assert [item.id for item in stream.of_reader("one")] == [key("a"), key("c")]
+    assert stream.resume(Subscription("one", "s", None)) == []
+    stream.release(key("a"))
+    assert stream.take_back(stream.items[key("c")])
+    assert stream.of_reader("one") == []
 
 
 def test_an_id_that_is_held_is_refused() -> None:
     with pytest.raises(Conflict):
-        stream_with("a").hold(Item("a", 0), 9)
+        stream_with("a").hold(Item(key("a"), 0))
 
 
 def test_a_full_stream_says_so_and_still_takes_urgent_ones() -> None:
@@ -54,16 +74,15 @@ def test_a_full_stream_says_so_and_still_takes_urgent_ones() -> None:
 def test_only_the_live_lease_is_found() -> None:
     stream = stream_with("a")
     with pytest.raises(UnknownLease):
-        stream.lease("a", None, None)
+        stream.lease(key("a"), None, None)
 
 
-def test_stats_tell_waiting_from_in_flight_and_know_the_oldest() -> None:
+def test_what_is_released_is_nowhere_whether_it_waits_or_is_in_a_hand() -> None:
     stream = stream_with("a", "b", "c")
     stream.ring.grant(Subscription("sub", "s", "phone"), 1)
-    list(stream.deal(lambda: "l1"))
-    stats = stream.stats()
-    assert (stats.depth, stats.in_flight, stats.oldest_at_ms) == (2, 1, 0)
-    stream.release("a")
-    stream.release("a")
-    assert stream.stats().oldest_at_ms == 1
-    assert (stats.totals.offered, stats.totals.handed, stats.totals.redelivered) == (3, 1, 0)
+    stream.deal(lambda: "l1", 9)
+    for name in ("a", "a", "b"):
+        stream.release(key(name))
+    stream.ring.grant(Subscription("sub", "s", "phone"), 9)
+    assert [given.item_id for given in stream.deal(lambda: "l2", 9)] == [key("c")]
+    assert list(stream.items) == list(stream.leased) == [key("c")]

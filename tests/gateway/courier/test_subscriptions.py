@@ -14,7 +14,7 @@ def test_readers_with_much_credit_alternate() -> None:
     ring.grant(reader("a"), 2)
     ring.grant(reader("b"), 3)
     assert [ring.spend().id for _ in range(5)] == ["a", "b", "a", "b", "b"]
-    assert not ring
+    assert not ring.turns
 
 
 def test_more_credit_keeps_the_place() -> None:

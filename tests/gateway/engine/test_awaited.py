@@ -2,29 +2,31 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.engine.awaited import Awaited, is_missing
-from gateway.engine.turnkey import Place
+from gateway.engine.turnkey import TurnKey
 from outbox.blobref import BlobId
-from outbox.ids import Epoch, MeshId, NodeId
+from outbox.ids import AgentId, Epoch, EventId, MeshId, NodeId
 from outbox.memory import MemoryStore
 from outbox.records import Blob, Identity
 
 blobs = st.sampled_from([BlobId(digit * 64) for digit in "12"])
-places = st.sampled_from([("inbox", "one"), ("inbox", "two"), ("other", "three")])
+keys = st.sampled_from([(NodeId("a"), EventId(event), AgentId("bob")) for event in ("one", "two", "three")])
 
 
-@given(st.lists(st.tuples(places, st.none() | blobs)))
-def test_each_waits_for_one_blob_in_the_order_of_its_coming(steps: list[tuple[Place, BlobId | None]]) -> None:
-    awaited, model = Awaited(), dict[Place, BlobId]()
-    for place, blob in steps:
+@given(st.lists(st.tuples(keys, st.none() | blobs)))
+def test_each_waits_for_one_blob_in_the_order_of_its_coming(
+    steps: list[tuple[TurnKey, BlobId | None]],
+) -> None:
+    awaited, model = Awaited(), dict[TurnKey, BlobId]()
+    for key, blob in steps:
         if blob is None:
-            awaited.drop(place)
-            model.pop(place, None)
-        elif place not in model:
-            awaited.add(blob, place)
-            model[place] = blob
-        assert (place in awaited) is (place in model)
+            awaited.drop(key)
+            model.pop(key, None)
+        elif key not in model:
+            awaited.add(blob, key)
+            model[key] = blob
+        assert (key in awaited) is (key in model)
         for each in (BlobId("1" * 64), BlobId("2" * 64)):
-            waiting = [key[1] for key, wanted in model.items() if wanted == each]
+            waiting = [turn for turn, wanted in model.items() if wanted == each]
             assert [awaited.turns(each, most) for most in range(4)] == [waiting[:most] for most in range(4)]
 
 

@@ -12,7 +12,7 @@ ROW = Received(
 
 
 def test_it_says_how_often_it_was_handed_over_and_for_how_long() -> None:
-    hand = HandOver("socket", "agents/bob/inbox", "evt_1@a/bob", "lease", "run", 2, resumed=True)
+    hand = HandOver("socket", "agents/bob/inbox", ("a", "evt_1", "bob"), "lease", "run", 2, resumed=True)
     assert handed(ROW, hand, 30_000) == Handed(
         "socket", "evt_1", "lease", 30_000, 2, resumed=True, body=b"{}"
     )

@@ -10,7 +10,7 @@ from gateway.engine.effects import Handed
 from gateway.engine.inputs import LinkDown, LinkUp, PageRead, StreamHead
 from gateway.engine.limits import BEHIND_MS_MAX
 from gateway.engine.parked import Parked
-from outbox.ids import NodeId, Seq
+from outbox.ids import AgentId, EventId, NodeId, Seq
 from outbox.records import TurnState
 
 A, C = NodeId("a"), NodeId("c")
@@ -94,12 +94,12 @@ def test_what_waits_counts_against_the_bound_of_the_inbox(behind: Any) -> None:
 def test_each_item_is_released_once_with_its_stream(steps: list[tuple[NodeId, int, bool]]) -> None:
     parked, model = Parked(), {A: dict[Any, None](), C: dict[Any, None]()}
     for now_ms, (source, number, leaves) in enumerate(steps):
-        place = f"stream of {source}", str(number)
+        place = (source, EventId(str(number)), AgentId("bob"))
         if leaves:
             parked.drop(place)
             model[source].pop(place, None)
         else:
-            parked.add(source, place, now_ms)
+            parked.add(place, now_ms)
             model[source][place] = None
     assert (parked.next_ms() is None) == (not any(model.values()))
     assert set(parked.due(len(steps) + BEHIND_MS_MAX)) == {source for source in model if model[source]}

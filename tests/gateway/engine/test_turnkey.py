@@ -1,4 +1,4 @@
-from gateway.engine.turnkey import parse_turn_key, turn_key
+from gateway.engine.turnkey import parse_turn_key, turn_key, turn_text
 from outbox.ids import AgentId, Epoch, EventId, NodeId, Seq
 from outbox.records import Received, TurnState
 
@@ -16,4 +16,6 @@ def test_a_key_names_the_source_the_event_and_the_agent() -> None:
         accepted_at_ms=1,
         expires_at_ms=2,
     )
-    assert parse_turn_key(turn_key(row)) == (row.source, row.event_id, row.to_agent)
+    assert turn_key(row) == (row.source, row.event_id, row.to_agent)
+    assert turn_text(turn_key(row)) == f"{row.event_id}@lab.one-2/ann"
+    assert parse_turn_key(turn_text(turn_key(row))) == turn_key(row)

@@ -5,7 +5,7 @@ from gateway.courier.item import Item
 from gateway.courier.limits import CourierLimits
 from gateway.engine.inputs import Now
 from gateway.engine.limits import BEHIND_MS_MAX
-from gateway.engine.turnkey import place_of, turn_key
+from gateway.engine.turnkey import turn_key
 from gateway.engine.withheld import Withheld
 from gateway.routing import inbox_stream
 from outbox.ids import AgentId, Epoch, EventId, MeshId, NodeId, Seq
@@ -67,6 +67,6 @@ def test_neither_time_nor_the_end_of_the_stream_ends_a_doubt() -> None:
 def test_a_turn_that_ended_waits_no_longer() -> None:
     courier, withheld, _ = start(doubted=True)
     courier.discard(inbox_stream(ROW.to_agent), turn_key(ROW))
-    withheld.drop(place_of(ROW))
-    withheld.drop(place_of(ROW))
+    withheld.drop(turn_key(ROW))
+    withheld.drop(turn_key(ROW))
     assert withheld.next_ms() is None
