@@ -59,12 +59,18 @@ def parse_address(text: str) -> tuple[AgentId, NodeId | None]:
 def resolve(view: View, text: str, away: Away) -> Route:
     """The route of an address. Raises InvalidId; UnknownRecipient with near matches."""
     agent, node = parse_address(text)
-    owner = view.owner(agent)
-    if owner is None and not view.known(agent):
+    route = choose(view, agent, away)
+    if route is None and not view.known(agent):
         raise UnknownRecipient(text, near(view, agent))
-    if owner is not None and node is not None and node != owner.node:
+    if node is not None:
+        _check_owner(view, text, agent, node)
+    return route or Route(agent, None, 0)
+
+
+def _check_owner(view: View, text: str, agent: AgentId, node: NodeId) -> None:
+    owner = view.owner(agent)
+    if owner is not None and node != owner.node:
         raise UnknownRecipient(text, (f"{agent}@{owner.node}",))
-    return choose(view, agent, away) or Route(agent, None, 0)
 
 
 def choose(
@@ -85,9 +91,10 @@ def choose(
     if owner is None:
         return None
     out = view.revoked(owner.node) is not None
-    for node in (prefer, *(owner.fallback if out or _is_gone(owner, away) else ())):
-        if node in owner.fallback and node not in avoid and _is_there(view, node, away):
-            return Route(agent, node, owner.owner_epoch, FALLBACK)
+    if owner.fallback:
+        for node in (prefer, *(owner.fallback if out or _is_gone(owner, away) else ())):
+            if node in owner.fallback and node not in avoid and _is_there(view, node, away):
+                return Route(agent, node, owner.owner_epoch, FALLBACK)
     if out:
         return None
     return Route(agent, owner.node, owner.owner_epoch)

@@ -29,14 +29,17 @@ class Circles:
         """
         self._unpaid[agent] = min(self._unpaid_max, self._unpaid.get(agent, 0) + 1)
 
-    def wait_ms(self, agent: AgentId, now_ms: int) -> int:
-        """For how long it must wait before it sends one that names no cause; 0: now."""
-        return self._pace.wait_ms((agent,), now_ms) if agent in self._unpaid else 0
-
-    def sent(self, agent: AgentId, now_ms: int) -> None:
-        """It has sent one that names no cause."""
-        unpaid = self._unpaid.pop(agent, 0)
-        if unpaid:
-            self._pace.spend((agent,), now_ms)
+    def pay(self, agent: AgentId, now_ms: int) -> int:
+        """It sends one that names no cause. For how long it must wait before it may; 0: it has paid."""
+        unpaid = self._unpaid.get(agent)
+        if unpaid is None:
+            return 0
+        wait_ms = self._pace.wait_ms((agent,), now_ms)
+        if wait_ms:
+            return wait_ms
+        self._pace.spend((agent,), now_ms)
         if unpaid > 1:
             self._unpaid[agent] = unpaid - 1
+        else:
+            del self._unpaid[agent]
+        return 0

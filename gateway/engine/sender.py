@@ -20,7 +20,6 @@ from gateway.engine.revoked import nobody
 from gateway.engine.tick import Tick
 from gateway.engine.turns import Turns
 from gateway.routing import Route, resolve
-from outbox.blobref import BlobRef
 from outbox.delivery import Input, standing
 from outbox.envelope import Event, Trace, decode_event
 from outbox.errors import HopLimit, IdempotencyConflict, InvalidEvent, LoopLimit, NotFound
@@ -41,17 +40,7 @@ def send(tick: Tick, turns: Turns, request: Send, owner_epoch: int) -> Sent:
     _check_labels(request)
     _check_terms(request)
     check_named(tick, request)
-    digest = _digest(
-        request.to,
-        request.payload,
-        request.type,
-        request.thread_id,
-        request.expires_in_ms,
-        request.priority,
-        request.wait,
-        later=(request.payload_ref, request.schema),
-    )
-    known = _remembered(tick, request.agent, request.idempotency_key, digest)
+    known = _remembered(tick, request)
     if known is not None:
         return _again(tick, request.req, known)
     away = tick.absences.away(tick.now.mono_ms)
@@ -88,10 +77,10 @@ def send(tick: Tick, turns: Turns, request: Send, owner_epoch: int) -> Sent:
         payload_ref=request.payload_ref,
     )
     if route is not None:
-        return _emit(tick, request.req, event, route, digest, wait=request.wait)
+        return _emit(tick, request, event, route)
     assert several is not None
     rows = owe(tick, event, several.address, several.nodes)
-    _remember(tick, event, digest)
+    _remember(tick, request, event)
     return sent_of(request.req, rows, duplicate=False)
 
 
@@ -102,9 +91,7 @@ def reply(tick: Tick, request: Reply, question: Event, owner_epoch: int) -> Sent
     assert question.source_agent_id is not None, "without one it does not reach an inbox"
     hops = question.trace.hops + 1
     _check_hops(hops)
-    later = (request.payload_ref, request.schema)
-    digest = _digest(question.event_id, request.payload, request.type, later=later)
-    known = _remembered(tick, request.agent, request.idempotency_key, digest)
+    known = _remembered(tick, request)
     if known is not None:
         return _again(tick, request.req, known)
     asker = question.source_agent_id
@@ -133,7 +120,7 @@ def reply(tick: Tick, request: Reply, question: Event, owner_epoch: int) -> Sent
         payload=request.payload,
         payload_ref=request.payload_ref,
     )
-    return _emit(tick, request.req, event, route, digest)
+    return _emit(tick, request, event, route)
 
 
 def cause_of(tick: Tick, turns: Turns, request: Send) -> Event | None:
@@ -186,20 +173,17 @@ def _slow_down(tick: Tick, request: Send, to: str, cause: Event) -> None:
 
 def _slow_circle(tick: Tick, agent: AgentId) -> None:
     """Raises LoopLimit."""
-    wait_ms = tick.circles.wait_ms(agent, tick.now.mono_ms)
+    wait_ms = tick.circles.pay(agent, tick.now.mono_ms)
     if wait_ms:
         raise LoopLimit(f"{agent} and others", wait_ms)
-    tick.circles.sent(agent, tick.now.mono_ms)
 
 
 def _check_labels(request: Send | Reply) -> None:
     key = request.idempotency_key
     if key is not None and not 0 < len(key) <= IDEMPOTENCY_KEY_MAX:
         raise InvalidEvent(f"an idempotency key has 1 to {IDEMPOTENCY_KEY_MAX} characters")
-    if len(request.type or "") > TYPE_MAX:
+    if request.type is not None and len(request.type) > TYPE_MAX:
         raise InvalidEvent(f"type has at most {TYPE_MAX} characters")
-    if isinstance(request, Send) and len(request.thread_id or "") > THREAD_ID_MAX:
-        raise InvalidEvent(f"threadId has at most {THREAD_ID_MAX} characters")
     if request.schema is not None:
         check_schema_name(request.schema)
     if request.traceparent is not None:
@@ -214,27 +198,45 @@ def _traceparent(request: Send | Reply, cause: Event | None) -> str | None:
 
 
 def _check_terms(request: Send) -> None:
+    if request.thread_id is not None and len(request.thread_id) > THREAD_ID_MAX:
+        raise InvalidEvent(f"threadId has at most {THREAD_ID_MAX} characters")
     if request.expires_in_ms is not None and not 0 < request.expires_in_ms <= EXPIRES_IN_MS_MAX:
         raise InvalidEvent(f"an event lives 1 to {EXPIRES_IN_MS_MAX} ms")
     if not 0 <= request.priority <= 4:
         raise InvalidEvent("priority is 0 (critical) to 4 (low)")
 
 
-def _digest(*fields: str | int | msgspec.Raw | None, later: tuple[BlobRef | None, str | None]) -> bytes:
+def _digest(request: Send | Reply) -> bytes:
     """What tells one client request from another under the same idempotency key.
 
-    ``later`` came to requests one after the other: without them it is as it was before. A trace is not looked
-    at: who asks again may do so in another span.
+    A blob and a schema came to requests one after the other: without them it is as it was before. A trace is
+    not looked at: who asks again may do so in another span.
     """
-    blob, schema = later
-    if schema is not None:
-        return sha256(msgspec.json.encode((*fields, blob, schema))).digest()
-    return sha256(msgspec.json.encode(fields if blob is None else (*fields, blob))).digest()
+    fields: tuple[object, ...]
+    if isinstance(request, Reply):
+        fields = (request.event_id, request.payload, request.type)
+    else:
+        fields = (
+            request.to,
+            request.payload,
+            request.type,
+            request.thread_id,
+            request.expires_in_ms,
+            request.priority,
+            request.wait,
+        )
+    if request.schema is not None:
+        fields = (*fields, request.payload_ref, request.schema)
+    elif request.payload_ref is not None:
+        fields = (*fields, request.payload_ref)
+    return sha256(msgspec.json.encode(fields)).digest()
 
 
-def _remembered(tick: Tick, agent: AgentId, key: str | None, digest: bytes) -> Remembered | None:
-    known = tick.store.remembered(agent, key) if key is not None else None
-    if known is not None and known.request_hash != digest:
+def _remembered(tick: Tick, request: Send | Reply) -> Remembered | None:
+    if request.idempotency_key is None:
+        return None
+    known = tick.store.remembered(request.agent, request.idempotency_key)
+    if known is not None and known.request_hash != _digest(request):
         raise IdempotencyConflict(
             f"the idempotency key was used for another request ({known.event_id})",
             hint="use a new key for a new request",
@@ -256,24 +258,22 @@ def sent_of(req: int, rows: Sequence[Delivery], *, duplicate: bool) -> Sent:
     return Sent(req, row.event_id, row.thread_id, row.to_agent, row.node, duplicate=duplicate, nodes=nodes)
 
 
-def _remember(tick: Tick, event: Event, digest: bytes) -> None:
-    if event.idempotency_key is not None:
-        assert event.source_agent_id is not None
-        tick.store.remember(
-            Remembered(
-                agent=event.source_agent_id,
-                key=event.idempotency_key,
-                request_hash=digest,
-                event_id=event.event_id,
-            )
+def _remember(tick: Tick, request: Send | Reply, event: Event) -> None:
+    if request.idempotency_key is not None:
+        row = Remembered(
+            agent=request.agent,
+            key=request.idempotency_key,
+            request_hash=_digest(request),
+            event_id=event.event_id,
         )
+        tick.store.remember(row)
 
 
-def _emit(tick: Tick, req: int, event: Event, route: Route, digest: bytes, *, wait: bool = False) -> Sent:
+def _emit(tick: Tick, request: Send | Reply, event: Event, route: Route) -> Sent:
     (row,) = owe(tick, event, route.agent, (route.node,) if route.node else ())
-    _remember(tick, event, digest)
-    if route.node is None and wait:
+    _remember(tick, request, event)
+    if route.node is None and isinstance(request, Send) and request.wait:
         tick.store.put_delivery(parked(tick, row))
     elif route.node is None:
         bury(tick, row, Input.REFUSED, nobody(tick.view, route.agent))
-    return sent_of(req, [row], duplicate=False)
+    return sent_of(request.req, [row], duplicate=False)

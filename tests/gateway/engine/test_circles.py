@@ -13,10 +13,7 @@ LIMITS = PaceLimits(burst=3, per_minute=6)
 
 def send(circles: Circles, agent: AgentId, now_ms: int = 0) -> bool:
     """Whether it may."""
-    if circles.wait_ms(agent, now_ms):
-        return False
-    circles.sent(agent, now_ms)
-    return True
+    return circles.pay(agent, now_ms) == 0
 
 
 def test_who_was_handed_nothing_pays_nothing() -> None:
@@ -33,7 +30,7 @@ def test_each_message_in_hand_is_paid_for_once() -> None:
         circles.handed(ANN)
         assert send(circles, ANN)
     circles.handed(ANN)
-    assert circles.wait_ms(ANN, 0) == 10_000
+    assert circles.pay(ANN, 0) == 10_000
     assert send(circles, ANN, 10_000)
 
 
