@@ -1,3 +1,7 @@
+import subprocess
+import sys
+from threading import Thread
+
 from gateway.clock import Clock
 from outbox.ids import event_id
 
@@ -35,6 +39,27 @@ def test_lease_ids_and_entropy_do_not_repeat() -> None:
     assert len({clock.lease_id() for _ in range(100)}) == 100
     assert len(clock.entropy(32)) == 32
     assert clock.entropy(32) != clock.entropy(32)
+
+
+def test_threads_that_draw_together_get_nothing_twice() -> None:
+    clock, drawn = Clock(), list[bytes]()
+    threads = [
+        Thread(target=lambda: drawn.extend([clock.entropy(10) for _ in range(3_000)])) for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(drawn) == len(set(drawn)) == 12_000
+
+
+def test_a_process_that_was_forked_draws_anew() -> None:
+    code = (
+        "import os; from gateway.clock import Clock; clock = Clock(); clock.entropy(10); child = os.fork();"
+        " child and os.waitpid(child, 0); print(clock.entropy(10).hex(), flush=True)"
+    )
+    drawn = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True).stdout.split()
+    assert len(set(drawn)) == 2
 
 
 def test_all_chance_comes_from_one_place() -> None:
