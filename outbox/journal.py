@@ -62,7 +62,7 @@ class Journal(
 
         Raises StorageFailed when there is one already, StorageFull.
         """
-        return cls._opened(Database.create(path, wal_bytes=wal_bytes), identity)
+        return cls.over(Database.create(path, wal_bytes=wal_bytes), identity)
 
     @staticmethod
     def made(path: Path) -> bool:
@@ -85,10 +85,14 @@ class Journal(
 
         Raises StorageFull, StorageFailed, DatabaseTooNew.
         """
-        return cls._opened(Database.open(path, wal_bytes=wal_bytes), None)
+        return cls.over(Database.open(path, wal_bytes=wal_bytes), None)
 
     @classmethod
-    def _opened(cls, database: Database, identity: Identity | None) -> Self:
+    def over(cls, database: Database, identity: Identity | None) -> Self:
+        """Take a connection over, which is closed when that fails; ``identity``: of whom it becomes.
+
+        Raises StorageFull, StorageFailed, DatabaseTooNew.
+        """
         try:
             database.migrate(COMPONENT, MIGRATIONS)
             if identity is not None:

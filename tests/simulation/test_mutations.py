@@ -19,6 +19,7 @@ SAMPLE = (
     "cursor-without-ledger",
     "effects-before-commit",
     "lost-wake-up-after-reconnect",
+    "rows-behind-lost-at-a-start",
 )
 """Seen within seconds; the others are `long`."""
 

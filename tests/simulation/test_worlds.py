@@ -16,8 +16,9 @@ from gateway.harness.sim.world import REST_WITHIN_S, Verdict
 
 ROOT = Path(__file__).parents[2]
 DIGEST = """
+from gateway.harness.sim.plan import Fault
 from gateway.harness.sim.runner import Limits, plan_of, run_plan
-print(run_plan(plan_of({seed}, Limits(minutes=4))).digest)
+print(run_plan(plan_of({seed}, Limits(minutes=4, also=({also})))).digest)
 """
 
 
@@ -74,6 +75,21 @@ def test_who_is_put_out_is_owed_nothing_soon() -> None:
         assert any(" to zac@zed" in line for line in verdict.trace)
 
 
+@pytest.mark.parametrize(
+    "faults",
+    [
+        (Fault.RESET, Fault.CRASH, Fault.LOST_COMMIT, Fault.RETENTION, Fault.SEVERAL),
+        (Fault.DISK_FULL, Fault.CRASH_POINT, Fault.RESTORE, Fault.CLONE, Fault.ASIDE),
+    ],
+    ids=["deaths", "full disks and backups"],
+)
+def test_a_journal_in_a_file_says_what_its_twin_says(faults: tuple[Fault, ...]) -> None:
+    limits = Limits(faults=(*faults, Fault.SQLITE), minutes=3, messages=30)
+    for verdict in run_seeds(range(2), limits):
+        assert verdict.ok, [*map(str, verdict.findings), replay_command(verdict.plan)]
+        assert verdict.deaths > 0
+
+
 @pytest.mark.long
 def test_every_promise_is_kept_for_long() -> None:
     broken = [
@@ -82,9 +98,10 @@ def test_every_promise_is_kept_for_long() -> None:
     assert not broken
 
 
-def digest(seed: int, hash_seed: str) -> str:
+def digest(seed: int, also: tuple[Fault, ...], hash_seed: str) -> str:
+    named = "".join(f"Fault({str(fault)!r})," for fault in also)
     done = subprocess.run(
-        [sys.executable, "-c", DIGEST.format(seed=seed)],
+        [sys.executable, "-c", DIGEST.format(seed=seed, also=named)],
         cwd=ROOT,
         env=os.environ | {"PYTHONHASHSEED": hash_seed},
         capture_output=True,
@@ -95,10 +112,10 @@ def digest(seed: int, hash_seed: str) -> str:
     return done.stdout.strip()
 
 
-@pytest.mark.parametrize("seed", [16, 21])
-def test_the_same_seed_gives_the_same_trace_in_every_process(seed: int) -> None:
-    digests = {digest(seed, "1"), digest(seed, "2"), run_plan(plan_of(seed, Limits(minutes=4))).digest}
-    assert len(digests) == 1
+@pytest.mark.parametrize(("seed", "also"), [(16, ()), (21, (Fault.SQLITE,))])
+def test_the_same_seed_gives_the_same_trace_in_every_process(seed: int, also: tuple[Fault, ...]) -> None:
+    here = run_plan(plan_of(seed, Limits(minutes=4, also=also))).digest
+    assert {digest(seed, also, "1"), digest(seed, also, "2")} == {here}
 
 
 def test_other_seeds_give_other_worlds() -> None:

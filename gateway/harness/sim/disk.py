@@ -17,10 +17,11 @@ from outbox.ids import AgentId, Epoch, EventId, NodeId, Seq
 from outbox.kinds import Kind
 from outbox.memory import MemoryStore
 from outbox.records import Delivery, Identity, Incident, Received, TurnState
+from outbox.store import Store
 
 _Value = TypeVar("_Value")
 _WATCHES = ("noted", "written", "dealt")
-_OF_THE_MACHINE = frozenset({"full", "slow_us", "busy", "commits", "_last", "_undo", *_WATCHES})
+_OF_THE_MACHINE = frozenset({"full", "slow_us", "busy", "commits", "_last", "_undo", "_file", *_WATCHES})
 """What of a disk is in no backup."""
 
 
@@ -49,15 +50,33 @@ class Disk(MemoryStore):
 
     def commit(self) -> None:
         """Keep what was written. Raises StorageFull."""
-        undo, before = self._undo or [], self._committed
-        if undo and self.full:
+        if self._undo and self.full:
             raise StorageFull("no space left on the simulated disk")
+        self.keep()
+
+    def keep(self) -> None:
+        """As ``commit``, wherever there is still room."""
+        undo, before = self._undo or [], self._committed
         super().commit()
         self._last = (undo, before)
         if undo:
             self.commits += 1
             if self.slow_us:
                 self.busy(self.slow_us)
+
+    def opened(self) -> tuple[Store, Store]:
+        """What a process writes through, and what it reads beside."""
+        return self, self
+
+    def closed(self) -> None:
+        """The process has died."""
+        self.rollback()
+
+    def compare(self) -> None:
+        """Hold this store against another one that must say the same, where there is one."""
+
+    def may_lose_a_commit(self) -> None:
+        """The next death may be inside of one."""
 
     def lose_last_commit(self) -> None:
         """The machine died inside the last commit: it never reached the disk."""
@@ -93,11 +112,14 @@ class Disk(MemoryStore):
     def image(self) -> "Disk":
         """What a backup holds: all that is committed at this moment."""
         assert self._undo is None, "a backup is made between two transactions"
-        made = Disk(self._identity)
+        made = self._blank()
         for name, value in vars(self).items():
             if name not in _OF_THE_MACHINE:
                 setattr(made, name, _copied(value))
         return made
+
+    def _blank(self) -> "Disk":
+        return Disk(self._identity)
 
     # --- what was there and is forgotten
 

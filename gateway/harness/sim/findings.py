@@ -26,6 +26,8 @@ class Promise(StrEnum):
     """Forged streams are refused and reported; honest nodes are never framed."""
     BLOBS_ARE_WHOLE = "I9"
     """A turn is dealt when its blob is here; what is named is kept, whole, and fetched by whom it is for."""
+    JOURNAL_IS_TRUE = "I10"
+    """A journal on SQLite answers as its twin in memory, across every death of its process."""
     NO_CRASH = "bug"
     """The program met an error that it has no answer to."""
 

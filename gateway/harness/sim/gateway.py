@@ -1,6 +1,6 @@
 """One run of a simulated gateway: the parts of the real one, put together as ``gateway.app`` does.
 
-Left out, and tested elsewhere: HTTP, tickets, Yjs, SQLite. What survives the run is its home.
+Left out, and tested elsewhere: HTTP, tickets, Yjs. What survives the run is its home.
 """
 
 import asyncio
@@ -54,6 +54,7 @@ from outbox.chain import Head, Verify
 from outbox.errors import NotFound
 from outbox.ids import NodeId, epoch_ordinal
 from outbox.records import Identity
+from outbox.store import Store
 from stateroom.outflow import GONE
 from stateroom.sockets import recv_of, send_of
 from stateroom.view import View
@@ -189,6 +190,8 @@ class SimGateway:
         self._network = network
         self._listens = listens
         self._local: Local
+        self._store: Store
+        self._reader: Store
         self._tasks: asyncio.TaskGroup | None = None
         self._line: SimLine | None = None
 
@@ -201,19 +204,20 @@ class SimGateway:
         home, clock = self.home, self.home.clock
         clock.boot()
         self.began_ms = clock.wall_ms()
-        identity = home.disk.identity()
+        self._store, self._reader = home.disk.opened()
+        identity = self._reader.identity()
         self._own = OwnStream(identity.epoch, home.restored)
         self.rooms = rooms = SimRooms(identity, home.keys, clock, home.stored)
         rooms.beats = home.counter
         view = rooms.view()
         host = await self._host(view, Now(clock.wall_ms(), clock.mono_ms()))
-        self.runtime = runtime = Runtime(host, home.disk, view, clock)
-        was_full = any(row.kind == BLOBS_FULL for row in home.disk.incidents(open_only=True))
+        self.runtime = runtime = Runtime(host, self._reader, view, clock)
+        was_full = any(row.kind == BLOBS_FULL for row in self._reader.incidents(open_only=True))
         self.blobs = BlobKeeper(
-            home.blobs, runtime, home.disk, home.blobs_bytes_max, refused_bytes=int(was_full)
+            home.blobs, runtime, self._reader, home.blobs_bytes_max, refused_bytes=int(was_full)
         )
         self._local = local = Local(
-            identity, runtime, home.disk, clock, self._key_of, home.policy.mirror, self.blobs, rooms
+            identity, runtime, self._reader, clock, self._key_of, home.policy.mirror, self.blobs, rooms
         )
         self.registry = registry = Registry(local)
         fetcher = Fetcher(self.blobs, runtime, registry, clock, home.blobs_bytes_max)
@@ -228,8 +232,8 @@ class SimGateway:
             blobs=self.blobs,
             missing=fetcher.missing,
         )
-        rooms.say_agents(home.disk.agents())
-        for node, head in home.disk.cursors().items():
+        rooms.say_agents(self._reader.agents())
+        for node, head in self._reader.cursors().items():
             rooms.cursor_moved(node, head)
         rooms.watch(rooms.made)
         rooms.watch(runtime.see)
@@ -321,14 +325,14 @@ class SimGateway:
             self.loop.stop_for(us)
 
     def _ticking(self, view: View, now: Now) -> Ticking:
-        return Ticking(self.home.disk, self._engine, view, now)
+        return Ticking(self._store, self._engine, view, now)
 
     def _engine(self, view: View, now: Now) -> Engine:
         home = self.home
         sign = home.keys.key(self.name).sign
         return _Seen(
             self.rooms.told,
-            home.disk,
+            self._store,
             view,
             sign,
             home.clock,
@@ -344,6 +348,6 @@ class SimGateway:
         while True:
             if feed.head != said:
                 said = feed.head
-                self.rooms.say_node(reach.endpoints, said, self.home.disk.floor())
-            self.rooms.say_agents(self.home.disk.agents())
+                self.rooms.say_node(reach.endpoints, said, self._reader.floor())
+            self.rooms.say_agents(self._reader.agents())
             await asyncio.sleep(HEAD_EVERY_S)

@@ -4,6 +4,7 @@ import asyncio
 import traceback
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 import structlog
 from msgspec.structs import replace
@@ -21,6 +22,7 @@ from gateway.harness.sim.disk import Disk
 from gateway.harness.sim.findings import Promise
 from gateway.harness.sim.gateway import SimGateway, SimHome
 from gateway.harness.sim.habits import BAD, ECHOING, GOOD
+from gateway.harness.sim.journalfile import FiledDisk, JournalFile
 from gateway.harness.sim.liar import LIAR, OWNED, STRANGER
 from gateway.harness.sim.loop import SimLoop, make_loop
 from gateway.harness.sim.memories import Memories
@@ -54,8 +56,12 @@ _OPERATOR_LOOKS_S = 5.0
 class SimMesh:
     """All honest nodes of one world."""
 
-    def __init__(self, plan: Plan, timeline: Timeline, chronicle: Chronicle) -> None:
+    def __init__(
+        self, plan: Plan, timeline: Timeline, chronicle: Chronicle, folder: Path | None = None
+    ) -> None:
+        """``folder``: where journals lie that are files."""
         self.plan = plan
+        self._folder = folder
         self.timeline = timeline
         self.chronicle = chronicle
         self.dice = Dice(plan.seed, "mesh")
@@ -100,7 +106,7 @@ class SimMesh:
     def _home(self, name: NodeId) -> SimHome:
         identity = Identity(self.keys.mesh, name, EPOCH)
         clock = SimClock(self.timeline, Dice(self.plan.seed, f"entropy of {name}"))
-        home = SimHome(identity, Disk(identity), clock, self.keys)
+        home = SimHome(identity, self._disk(identity), clock, self.keys)
         if Fault.SMALL_INBOX in self.plan.faults:
             home.limits = _SMALL_INBOX
         home.policy = policy_of(self.plan, copies=name in self.topology.mirrors, files=self.files)
@@ -109,6 +115,17 @@ class SimMesh:
         if Fault.ASIDE in self.plan.faults and Dice(self.plan.seed, f"host of {name}").chance(0.5):
             home.trips = Dice(self.plan.seed, f"trips of {name}")
         return home
+
+    def _disk(self, identity: Identity) -> Disk:
+        if self._folder is None:
+            return Disk(identity)
+        path = self._folder / f"{identity.node}.db"
+        file = JournalFile(path, lambda how: self._find_difference(identity.node, how))
+        file.make(identity)
+        return FiledDisk(identity, file)
+
+    def _find_difference(self, name: NodeId, how: str) -> None:
+        self.witness.find(Promise.JOURNAL_IS_TRUE, f"{name}: {how}")
 
     def _agent(self, name: NodeId, number: int) -> SimAgent:
         agent = AgentId(f"{name}-a{number}")
@@ -217,7 +234,7 @@ class SimMesh:
         gateway.loop.kill()
         self.network.leave(name)
         disk = self.homes[name].disk
-        disk.rollback()
+        disk.closed()
         self.homes[name].blobs.crash()
         if lose_commit:
             disk.lose_last_commit()

@@ -89,11 +89,16 @@ class Fault(StrEnum):
     MAINTENANCE = "maintenance"
     """Operators announce that a node will be away, switch it off, and bring it back."""
 
+    SQLITE = "sqlite"
+    """No fault: journals lie in files, and each answer is compared with that of the twin in memory."""
+
 
 _FORGETTING = frozenset({Fault.RESTORE, Fault.CLONE, Fault.FALLBACK})
 """Drawn apart, so that the other classes of a seed are what they were before these three; and more seldom:
 where a node is put back or runs twice no files are sent."""
 _FORGETTING_ODDS = 0.2
+_SQLITE_ODDS = 0.25
+"""Drawn apart as well, and seldom: it takes as much time again."""
 
 ON_REQUEST = frozenset(
     {Fault.REPORTS, Fault.SMALL_STORE, Fault.OLD_BACKUP, Fault.REFUSED, Fault.REVOKE, Fault.MAINTENANCE}
@@ -119,6 +124,13 @@ def draw_plan(seed: int) -> Plan:
     """The world of a seed."""
     dice, apart = Dice(seed, "plan"), Dice(seed, "plan of what nodes forget")
     odds = dice.among((0.15, 0.4, 0.7))
+    files = Dice(seed, "plan of journals")
+
+    def is_on(fault: Fault) -> bool:
+        if fault is Fault.SQLITE:
+            return files.chance(_SQLITE_ODDS)
+        return apart.chance(_FORGETTING_ODDS) if fault in _FORGETTING else dice.chance(odds)
+
     return Plan(
         seed=seed,
         nodes=dice.between(3, 5),
@@ -126,10 +138,5 @@ def draw_plan(seed: int) -> Plan:
         minutes=dice.between(5, 20),
         messages=dice.between(10, 120),
         every_s=dice.among((20, 60, 180)),
-        faults=tuple(
-            fault
-            for fault in Fault
-            if fault not in ON_REQUEST
-            and (apart.chance(_FORGETTING_ODDS) if fault in _FORGETTING else dice.chance(odds))
-        ),
+        faults=tuple(fault for fault in Fault if fault not in ON_REQUEST and is_on(fault)),
     )

@@ -217,6 +217,7 @@ def _lost_commit(troubles: Troubles, dice: Dice) -> None:
     gateway = troubles.victim(dice)
     if gateway is not None:
         gateway.loop.fatal = _passing(CrashPoint.ENGINE_AFTER_COMMIT, dice.between(1, 6))
+        gateway.home.disk.may_lose_a_commit()
         _watch_death(troubles, gateway, dice, lose_commit=True)
 
 

@@ -54,7 +54,7 @@ class Twins:
         twin.runs = False
         twin.gateway.loop.kill()
         self._network.hang_up(twin.gateway)
-        twin.gateway.home.disk.rollback()
+        twin.gateway.home.disk.closed()
         return True
 
     def running(self) -> list[NodeId]:

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from logging import ERROR
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import msgspec
 import structlog
@@ -37,6 +39,8 @@ of at most a minute, five minutes of a wall clock that was wrong; and the sum of
 _FILE_BYTES_MAX = 100_000
 """Some pieces: on the slowest links it takes a minute."""
 _LOOK_EVERY_S = 15
+_COMPARED_EVERY = 4
+"""Looks until the journal of the next node is compared with its twin."""
 _LAST_WORD_S = 5
 _SHORT_MS = (2_000, 15_000, 90_000)
 
@@ -71,9 +75,12 @@ class World:
         self.plan = plan
         self.timeline = Timeline()
         self.chronicle = Chronicle(lambda: self.timeline.now_us, echo=echo)
-        self.mesh = SimMesh(plan, self.timeline, self.chronicle)
+        self._files = TemporaryDirectory(prefix="world-") if Fault.SQLITE in plan.faults else None
+        folder = Path(self._files.name) if self._files is not None else None
+        self.mesh = SimMesh(plan, self.timeline, self.chronicle, folder)
         self.loop = make_loop(self.timeline, lambda what, _error: self._stumbled(what))
         self.troubles = Troubles(self.mesh, self.loop)
+        self._looks = 0
         self._watches_floors = {Fault.JUMP, Fault.CLOCK_STOP}.isdisjoint(plan.faults)
         """By wall clocks that only stand wrong: how long a link is up is read from them."""
         self._watch_incidents()
@@ -94,6 +101,8 @@ class World:
             self._calm()
             self._rest(stopped_us)
             rest_us = self.timeline.now_us - stopped_us
+            for home in self.mesh.homes.values():
+                home.disk.compare()
             findings = tuple(self.mesh.witness.findings or self._judged())
             self._close()
         for finding in findings:
@@ -180,6 +189,10 @@ class World:
 
     def _look(self) -> None:
         self.mesh.witness.look()
+        self._looks += 1
+        if self._looks % _COMPARED_EVERY == 0:
+            names = self.mesh.names
+            self.mesh.homes[names[self._looks // _COMPARED_EVERY % len(names)]].disk.compare()
         self.loop.call_later(_LOOK_EVERY_S, self._look)
 
     def _calm(self) -> None:
@@ -210,7 +223,12 @@ class World:
     def _close(self) -> None:
         for gateway in self.mesh.living():
             gateway.loop.kill()
+            gateway.home.disk.closed()
+        for name in self.mesh.twins.running():
+            self.mesh.twins.stop(name)
         self.loop.kill()
+        if self._files is not None:
+            self._files.cleanup()
 
     # --- parts
 
