@@ -82,4 +82,5 @@ def _harness(folder: Path, *arguments: str) -> Any:
         command, cwd=folder, env=environment, capture_output=True, text=True, timeout=900, check=False
     )
     assert done.returncode in {0, 1}, done.stderr
+    assert done.stdout, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
