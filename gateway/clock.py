@@ -36,7 +36,9 @@ class Clock:
             return _drawn.pop()[:size]
         except IndexError:
             some = os.urandom(_PIECE_BYTES * _PIECES)
-            _drawn.extend(some[at : at + _PIECE_BYTES] for at in range(_PIECE_BYTES, len(some), _PIECE_BYTES))
+            _drawn.extend(
+                [some[at : at + _PIECE_BYTES] for at in range(_PIECE_BYTES, len(some), _PIECE_BYTES)]
+            )
             return some[:size]
 
     def fraction(self) -> float:
