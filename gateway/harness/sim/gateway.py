@@ -54,7 +54,6 @@ from outbox.chain import Head, Verify
 from outbox.errors import NotFound
 from outbox.ids import NodeId, epoch_ordinal
 from outbox.records import Identity
-from outbox.store import Store
 from stateroom.outflow import GONE
 from stateroom.sockets import recv_of, send_of
 from stateroom.view import View
@@ -190,8 +189,6 @@ class SimGateway:
         self._network = network
         self._listens = listens
         self._local: Local
-        self._store: Store
-        self._reader: Store
         self._tasks: asyncio.TaskGroup | None = None
         self._line: SimLine | None = None
 

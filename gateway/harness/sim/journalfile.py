@@ -11,6 +11,7 @@ from typing import cast
 
 from gateway.harness.sim.comparing import Compared, Differs, compare_all
 from gateway.harness.sim.disk import Disk
+from gateway.harness.sim.findings import Promise
 from outbox.database import Database
 from outbox.errors import StorageFull
 from outbox.journal import Journal
@@ -117,6 +118,19 @@ class FiledDisk(Disk):
 
     def _blank(self) -> "FiledDisk":
         return FiledDisk(self._identity, self._file.copied())
+
+
+def disk_of(identity: Identity, folder: Path | None, find: Callable[[Promise, str], None]) -> Disk:
+    """The disk of a new node: with a file, where there is a folder for it."""
+    if folder is None:
+        return Disk(identity)
+
+    def differs(how: str) -> None:
+        find(Promise.JOURNAL_IS_TRUE, f"{identity.node}: {how}")
+
+    file = JournalFile(folder / f"{identity.node}.db", differs)
+    file.make(identity)
+    return FiledDisk(identity, file)
 
 
 class _Written(Compared):

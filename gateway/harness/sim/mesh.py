@@ -22,7 +22,7 @@ from gateway.harness.sim.disk import Disk
 from gateway.harness.sim.findings import Promise
 from gateway.harness.sim.gateway import SimGateway, SimHome
 from gateway.harness.sim.habits import BAD, ECHOING, GOOD
-from gateway.harness.sim.journalfile import FiledDisk, JournalFile
+from gateway.harness.sim.journalfile import disk_of
 from gateway.harness.sim.liar import LIAR, OWNED, STRANGER
 from gateway.harness.sim.loop import SimLoop, make_loop
 from gateway.harness.sim.memories import Memories
@@ -106,7 +106,9 @@ class SimMesh:
     def _home(self, name: NodeId) -> SimHome:
         identity = Identity(self.keys.mesh, name, EPOCH)
         clock = SimClock(self.timeline, Dice(self.plan.seed, f"entropy of {name}"))
-        home = SimHome(identity, self._disk(identity), clock, self.keys)
+        find = lambda *found: self.witness.find(*found)  # noqa: E731, PLW0108 - there is no witness yet
+        disk = disk_of(identity, self._folder, find)
+        home = SimHome(identity, disk, clock, self.keys)
         if Fault.SMALL_INBOX in self.plan.faults:
             home.limits = _SMALL_INBOX
         home.policy = policy_of(self.plan, copies=name in self.topology.mirrors, files=self.files)
@@ -115,17 +117,6 @@ class SimMesh:
         if Fault.ASIDE in self.plan.faults and Dice(self.plan.seed, f"host of {name}").chance(0.5):
             home.trips = Dice(self.plan.seed, f"trips of {name}")
         return home
-
-    def _disk(self, identity: Identity) -> Disk:
-        if self._folder is None:
-            return Disk(identity)
-        path = self._folder / f"{identity.node}.db"
-        file = JournalFile(path, lambda how: self._find_difference(identity.node, how))
-        file.make(identity)
-        return FiledDisk(identity, file)
-
-    def _find_difference(self, name: NodeId, how: str) -> None:
-        self.witness.find(Promise.JOURNAL_IS_TRUE, f"{name}: {how}")
 
     def _agent(self, name: NodeId, number: int) -> SimAgent:
         agent = AgentId(f"{name}-a{number}")
