@@ -13,10 +13,14 @@ from outbox.readership import names
 from outbox.records import Received, Share, TurnState
 from outbox.timestamps import rfc3339
 
+# Looked up once: before Python 3.12 that of a member of an enum is slow.
+_ACK, _ACCEPTED, _DONE = Kind.ACK, AckStatus.ACCEPTED, TurnState.DONE
+_SOLE, _LATE = Share.SOLE, Share.LATE
+
 
 def accept(tick: Tick, row: Received) -> None:
     """Emit ``ack:accepted``: in the same transaction as the row it speaks of."""
-    tell(tick, row.source, Ack(ref=row.event_id, status=AckStatus.ACCEPTED))
+    tell(tick, row.source, Ack(ref=row.event_id, status=_ACCEPTED))
 
 
 def process(tick: Tick, row: Received) -> None:
@@ -38,15 +42,15 @@ def end(tick: Tick, row: Received) -> None:
     if not is_awaited(row):
         return
     told = row
-    if row.share is not Share.SOLE:
+    if row.share is not _SOLE:
         told = combined(tick.store.turns_of(row.source, row.event_id))
-    if told.state is TurnState.DONE:
+    if told.state is _DONE:
         process(tick, told)
 
 
 def is_awaited(row: Received) -> bool:
     """Whether somebody waits for the end of a turn."""
-    return row.share is not Share.LATE and row.kind in PROCESSED
+    return row.share is not _LATE and row.kind in PROCESSED
 
 
 def combined(rows: Sequence[Received]) -> Received:
@@ -132,7 +136,7 @@ def tell(tick: Tick, to: NodeId, ack: Ack) -> None:
     """Emit an ACK to the node that sent the event."""
     event = Event(
         event_id=tick.entropy.event_id(tick.now.wall_ms),
-        kind=Kind.ACK,
+        kind=_ACK,
         source_node_id=tick.identity.node,
         corr_id=ack.ref,
         created_at=tick.stamp,

@@ -23,6 +23,9 @@ from outbox.retry import RetryPolicy
 from stateroom.view import View
 
 NOT_OWNER = "not_owner"
+# Looked up once: before Python 3.12 that of a member of an enum is slow.
+_PENDING, _OWING = DeliveryState.RETRY_PENDING, Task.OWING
+
 _UNANSWERED = frozenset({DeliveryState.EMITTED, DeliveryState.RETRY_PENDING})
 
 
@@ -123,9 +126,9 @@ def shown(tick: Tick, row: Delivery) -> Delivery:
 
 def _is_due_again(tick: Tick, row: Delivery) -> bool:
     """Whether its next attempt is due, also while not every row says so that a new epoch owes again."""
-    if row.state is DeliveryState.RETRY_PENDING:
+    if row.state is _PENDING:
         return True
-    return tick.errands.any(Task.OWING) and not stands_now(tick, row.event_id, row.attempt)
+    return tick.errands.any(_OWING) and not stands_now(tick, row.event_id, row.attempt)
 
 
 def _is_hidden(tick: Tick, row: Delivery) -> bool:

@@ -27,6 +27,10 @@ Along = tuple[int, EventId, NodeId | None]
 OLDEST: Along = (-1, EventId(f"evt_{'0' * 32}"), None)
 """A place before all deliveries of a state."""
 
+# Looked up once: before Python 3.12 that of a member of an enum is slow.
+_ACCEPTED, _HAS_ACCEPTED = DeliveryState.ACCEPTED, AckStatus.ACCEPTED
+_OK, _REFUSED = Outcome.OK, Outcome.REFUSED
+
 _ASKED = frozenset({DeliveryState.EMITTED, DeliveryState.RETRY_PENDING, DeliveryState.ACCEPTED})
 """Who had ended it while it was superseded, and is asked again, answers with the same ACK."""
 _PASSING = {NOT_OWNER: Input.REFUSED_NOT_OWNER, INBOX_FULL: Input.REFUSED_FULL}
@@ -52,11 +56,11 @@ def on_ack(tick: Tick, source: NodeId, ack: Ack, at: tuple[Epoch, Seq]) -> None:
     row = tick.store.delivery(ack.ref, source) or of_a_lost_attempt(tick, ack.ref, source)
     if row is None:
         return
-    if ack.outcome is Outcome.REFUSED:
+    if ack.outcome is _REFUSED:
         _on_refusal(tick, row, ack)
         return
     row = shown(tick, row)
-    if ack.status is AckStatus.ACCEPTED:
+    if ack.status is _HAS_ACCEPTED:
         _on_accepted(tick, row, ack, at)
     elif row.processed_at_ms is None or row.state in _ASKED:
         _on_processed(tick, row, ack)
@@ -80,7 +84,7 @@ def on_reply(tick: Tick, source: NodeId, reply: Event, row: Delivery | None) -> 
 
 def _on_accepted(tick: Tick, row: Delivery, ack: Ack, at: tuple[Epoch, Seq]) -> None:
     said = promised(ack)
-    if not (said and row.state is DeliveryState.ACCEPTED and row.accepted_epoch is not None):
+    if not (said and row.state is _ACCEPTED and row.accepted_epoch is not None):
         said |= {"accepted_epoch": at[0], "accepted_seq": at[1]}  # a promise is no new acceptance
     since_ms = row.accepted_at_ms or tick.now.wall_ms
     advance(tick, row, Input.ACK_ACCEPTED, via=tick.via, accepted_at_ms=since_ms, **said)
@@ -102,7 +106,7 @@ def _engaged_at_ms(ack: Ack) -> int | None:
 def _on_processed(tick: Tick, row: Delivery, ack: Ack) -> None:
     error = cut(ack.error) if row.dead_at_ms is None else row.error
     engaged_at_ms = _engaged_at_ms(ack)
-    if ack.outcome is Outcome.OK:
+    if ack.outcome is _OK:
         _note_late(tick, row, "its turn was done")
     elif row.dead_at_ms is None and row.state is not DeliveryState.SUPERSEDED:
         tick.open_incident(TURN_FAILED, about(row), error or "")
@@ -149,7 +153,7 @@ def advance(tick: Tick, row: Delivery, heard: Input, **said: object) -> None:
     elif state in _ENDED_BY:
         close(tick, row, *_ENDED_BY[state])
         said |= {"state": state, "next_at_ms": None}
-        if state is DeliveryState.ACCEPTED:
+        if state is _ACCEPTED:
             said["error"] = None
             if row.kind in PROCESSED:
                 said["next_at_ms"] = tick.now.wall_ms + tick.policy.sla_process_ms

@@ -39,6 +39,10 @@ from outbox.records import Delivery, Quarantined, Received, Share, TurnState
 from outbox.timestamps import LATEST_MS, parse_rfc3339
 
 QUARANTINED = "quarantined"
+# Looked up once: before Python 3.12 that of a member of an enum is slow.
+_REPLY, _SOLE, _QUEUED = Kind.REPLY, Share.SOLE, TurnState.QUEUED
+_FOREIGN, _UNKNOWN = Standing.FOREIGN, Standing.UNKNOWN
+
 _DELIVERABLE = frozenset(kind for kind, rule in RULES.items() if rule.accepted)
 
 
@@ -109,7 +113,7 @@ def _deliverable(tick: Tick, residents: Residents, turns: Turns, arrived: Arrive
         _quarantine_arrived(tick, arrived, "a deliverable event needs an agent that sent it")
         return
     rows = _known(tick, arrived)
-    is_reply = event.kind == Kind.REPLY
+    is_reply = event.kind == _REPLY
     question = tick.store.delivery(event.corr_id, source) if is_reply and event.corr_id is not None else None
     if rows:
         acks.repeat(tick, acks.combined(rows))  # the sender asks again: nothing is done twice
@@ -117,13 +121,13 @@ def _deliverable(tick: Tick, residents: Residents, turns: Turns, arrived: Arrive
         is_reply and question is None and firstreply.comes_too_late(tick, residents, event)
     ):
         acks.refuse(tick, source, event.event_id, "below_floor")  # so may be what was done with it here
-    elif (speaks := _standing(tick, arrived, event.source_agent_id)) is Standing.FOREIGN:
+    elif (speaks := _standing(tick, arrived, event.source_agent_id)) is _FOREIGN:
         _quarantine_arrived(tick, arrived, f"{event.source_agent_id} is not owned by {source}")
         acks.refuse(tick, source, event.event_id, "foreign_agent")
     else:
         contested = is_reply and on_reply(tick, source, event, question)
         asked = firstreply.asked(tick, source, event) if contested else None
-        _take(tick, residents, turns, arrived, asked, held=speaks is Standing.UNKNOWN)
+        _take(tick, residents, turns, arrived, asked, held=speaks is _UNKNOWN)
 
 
 def _known(tick: Tick, arrived: Arrived) -> list[Received]:
@@ -211,7 +215,7 @@ def _row(tick: Tick, arrived: Arrived, agent: AgentId, *, held: bool) -> Receive
         kind=event.kind,
         to_agent=agent,
         body=arrived.entry.body,
-        state=TurnState.HELD if held else TurnState.QUEUED,
+        state=TurnState.HELD if held else _QUEUED,
         priority=event.priority,
         accepted_at_ms=tick.now.wall_ms,
         expires_at_ms=_expires_at_ms(event),
@@ -223,7 +227,7 @@ def _row(tick: Tick, arrived: Arrived, agent: AgentId, *, held: bool) -> Receive
 
 def _share(event: Event) -> Share:
     if event.to_agent_id is not None:
-        return Share.SOLE
+        return _SOLE
     return Share.ONE_OF_SEVERAL if event.to_agents else Share.EVERYONE
 
 

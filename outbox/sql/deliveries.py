@@ -193,9 +193,9 @@ class DeliveryWrites(Writing, DeliveryReads):
     def put_delivery(self, row: Delivery) -> None:
         """Insert or replace it."""
         self._rows.put(DELIVERIES, row)
-        if row.state is DeliveryState.EMITTED and row.node is not None and row.node in self._oldest:
+        if row.node is not None and row.node in self._oldest:
             known = self._oldest[row.node]
-            if row.emitted_at_ms < known.emitted_at_ms:
+            if row.emitted_at_ms < known.emitted_at_ms and row.state is DeliveryState.EMITTED:
                 self._oldest[row.node] = known._replace(emitted_at_ms=row.emitted_at_ms)
         if self._quiet is not None and row.next_at_ms is not None:
             until_ms = self._quiet.until_ms
