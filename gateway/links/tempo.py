@@ -11,8 +11,8 @@ from gateway.links.limits import FRAMES_IN_A_ROW
 from gateway.wire.frames import Credit, Floor, Frame, Have, Ping, Pong, Seen, Want
 from outbox.rates import Meter, Rate
 
-_LISTS = Rate(100, 5)
-"""All that there may be to offer takes half of that, and growth is told once a second."""
+_LISTS = Rate(100, 60)
+"""All that there may be to offer takes 50, and how it grows is told once a second."""
 
 _WANTS = Rate(2_000, 20)
 """Each costs a look into the journal, and a page. A seed of a thousand nodes is read in one go."""

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.links.limits import FRAMES_IN_A_ROW, OFFERS_MAX
+from gateway.links.limits import FRAMES_IN_A_ROW, HAVE_EVERY_S, OFFERS_MAX
 from gateway.links.tempo import RATES, Tempo
 from gateway.wire.frames import Bye, Credit, Entries, Filter, Frame, Have, Ping, Pong, Seen, Want
 from gateway.wire.limits import HAVE_STREAMS_MAX
@@ -55,6 +55,13 @@ def test_kinds_do_not_wait_for_each_other() -> None:
     tempo = Tempo({Ping: Rate(1, 1), Seen: Rate(1, 1)})
     assert waited_ms(tempo, Ping(1), 0) == waited_ms(tempo, Seen(VPS, EPOCH, 1), 0) == 0
     assert waited_ms(tempo, Bye("x"), 0) == 0
+
+
+def test_who_has_as_much_as_there_may_be_and_all_of_it_grows_never_waits() -> None:
+    tempo, frames = Tempo(), OFFERS_MAX // HAVE_STREAMS_MAX
+    for second in range(60):
+        for _ in range(frames):
+            assert waited_ms(tempo, Have(()), int(second * HAVE_EVERY_S * 1000)) == 0
 
 
 def test_the_longest_first_list_and_all_wants_are_handled_at_once() -> None:
