@@ -49,6 +49,16 @@ async def test_each_is_told_once_over_many_runs(node: "LocalNode") -> None:
     assert open_here == [f"vps/{line(2).incident_id}"]
 
 
+async def test_whose_maintenance_it_opened_in_is_told_before_the_rest(node: "LocalNode") -> None:
+    lines = [line(1, maintenance_of=("mbp",)), line(2, maintenance_of=("mbp", "vps"), detail=None)]
+    assert await emit(node.home, "jen", lines) == Emitted(2, 0)
+    rows = {
+        row.subject: row.detail for row in node.reader.incidents(open_only=True) if row.kind == "reported"
+    }
+    told = [rows[f"vps/{each.incident_id}"].partition(": ")[2] for each in lines]
+    assert told == ["during maintenance of mbp; expired", "during maintenance of mbp and vps"]
+
+
 async def test_an_agent_that_is_not_there_or_a_gateway_that_is_down_is_told(node: "LocalNode") -> None:
     with pytest.raises(HomeError, match=r"nobody\.token"):
         await emit(node.home, "nobody", [line(1)])
