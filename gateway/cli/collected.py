@@ -1,7 +1,7 @@
 """What a collector says: what came to stdout, where it is to a terminal."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import click
@@ -11,7 +11,7 @@ from gateway.cli.output import emit_json_line, note
 if TYPE_CHECKING:
     from gateway.lake.collector import Collected
     from outbox.forks import ForkProof
-    from outbox.ids import NodeId
+    from outbox.ids import NodeId, Seq
 
 
 def show_place(node: str, seq: int) -> None:
@@ -25,6 +25,17 @@ def tell_forks(proofs: Iterable["ForkProof"]) -> None:
     for proof in proofs:
         known = proof.known
         note(f"{known.node} has signed two histories of {known.epoch}: the proof is kept for reports")
+
+
+def tell_ends(ends: "Mapping[NodeId, Seq]") -> None:
+    """Whose outbox has an end, since the node was put out of the mesh."""
+    for node, seq in sorted(ends.items()):
+        upto = (
+            f"its outbox counts up to {seq}, and is read no further"
+            if seq
+            else "nothing of its outbox counts"
+        )
+        note(f"{node} was put out: {upto}")
 
 
 def tell(found: dict["NodeId", "Collected"], *, quiet: bool, as_json: bool) -> None:

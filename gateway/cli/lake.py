@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gateway.cli.collected import show_place, tell, tell_forks
+from gateway.cli.collected import show_place, tell, tell_ends, tell_forks
 from gateway.cli.homes import ask, current_home, home_of, node_key
 from gateway.cli.options import as_json, as_json_lines, at_lake
 from gateway.cli.output import emit_json, note, table
@@ -181,11 +181,18 @@ def _own(home: "Home", lake: LakePath) -> dict["NodeId", "Collected"]:
 
 
 def _copies(home: "Home", keys: dict["NodeId", "PublicKey"], lake: LakePath) -> dict["NodeId", "Collected"]:
+    """Copies that the home holds; of nodes that were put out as much as counts, which is said."""
     from gateway.clock import Clock
-    from gateway.lake.homes import collect_copies
+    from gateway.lake.ended import ends, home_view
+    from gateway.lake.homes import collect_copies, mesh_of
     from gateway.lake.lake import Lake
 
-    return collect_copies(home, keys, Lake(lake), Clock().wall_ms(), progress=show_place)
+    if not keys:
+        return {}
+    clock = Clock()
+    view = home_view(home, mesh_of(home), clock)
+    tell_ends({node: seq for node, seq in ends(view).items() if node in keys})
+    return collect_copies(home, keys, Lake(lake), clock.wall_ms(), show_place, view=view)
 
 
 def _keep_proofs(home: "Home", lake: LakePath) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Collection
 
-from gateway.cli.collected import show_place, tell, tell_forks
+from gateway.cli.collected import show_place, tell, tell_ends, tell_forks
 from gateway.cli.output import note
 from gateway.clock import Clock
 from gateway.collecting.rounds import Round, Rounds
@@ -45,8 +45,9 @@ def _tell(found: Round, told: frozenset[str], *, quiet: bool, as_json: bool) -> 
     """What came to stdout, what did not to stderr: once, until it changes."""
     tell(found.found, quiet=quiet, as_json=as_json)
     tell_forks(found.forks)
+    tell_ends({node: seq for node, seq in found.ended.items() if f"{node} {seq}" not in told})
     missed = {f"{unread.node}: {unread.why}" for unread in found.unread}
     missed |= {f"{node}: nobody who was reached has its outbox" for node in found.absent}
     for line in sorted(missed - told):
         note(line)
-    return frozenset(missed)
+    return frozenset(missed) | {f"{node} {seq}" for node, seq in found.ended.items()}

@@ -8,7 +8,7 @@ A link that is lost costs nothing: what came is in the lake, and the next round 
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager, closing
 
 import msgspec
@@ -17,10 +17,10 @@ from msgspec.structs import replace
 from gateway.clock import Clock
 from gateway.collecting.sessions import Sessions
 from gateway.collecting.visitor import Visitor
-from gateway.door import admitted_key
 from gateway.errors import Denied, TimedOut, Unreachable
 from gateway.home import Home
 from gateway.lake.collector import Collected, collect, together
+from gateway.lake.ended import CountedSource, end_of, ends, verify_of
 from gateway.lake.holes import holes
 from gateway.lake.lake import Lake
 from gateway.lake.proofs import keep_proofs
@@ -29,7 +29,7 @@ from outbox.chain import Checkpoint, Head, Page, Verify, genesis
 from outbox.errors import HomeLocked, MeshError, NotFound, PeerError
 from outbox.forks import ForkProof
 from outbox.groups import first_of
-from outbox.ids import Epoch, MeshId, NodeId, epoch_ordinal
+from outbox.ids import Epoch, MeshId, NodeId, Seq, epoch_ordinal
 from outbox.lock import HomeLock
 from outbox.reader import JournalReader
 from spark.limits import LOOK_AROUND_S
@@ -53,6 +53,8 @@ class Round(msgspec.Struct, frozen=True):
     unread: tuple[Unread, ...]
     absent: tuple[NodeId, ...]
     """Nodes whose outbox nobody had who was reached."""
+    ended: Mapping[NodeId, Seq] = {}
+    """Nodes that were put out, and the last place of each that counts; 0: none."""
     forks: tuple[ForkProof, ...] = ()
     """Proofs of the state room that the lake did not have."""
 
@@ -154,6 +156,7 @@ class Rounds:
                 and not fills
                 and contact.node not in self._missing(tally)
                 and not self._may_know_more(contact, tally)
+                and not self._may_know_ended(contact, tally)
             ):
                 continue
             self._asked_ms[contact.node] = self._clock.mono_ms()
@@ -166,16 +169,36 @@ class Rounds:
                 await self._sessions.leave(contact)
         if not reached:
             raise tally.first or Unreachable("this node knows nobody to dial", hint="gateway join first")
-        unknown = sorted(node for node in only if self._sessions.view.node(node) is None)
+        out = ends(self._sessions.view)
+        unknown = sorted(node for node in only if self._sessions.view.node(node) is None and node not in out)
         if unknown:
             raise NotFound(f"{unknown[0]} is no node of this mesh", hint="see: gateway nodes")
         forks = await asyncio.to_thread(keep_proofs, self._lake, self._sessions.proofs())
-        return Round(tally.found, tuple(tally.unread), tuple(sorted(self._missing(tally))), tuple(forks))
+        absent = self._missing(tally) | self._unread_ends(tally)
+        told = {node: seq for node, seq in out.items() if tally.concerns(node)}
+        return Round(tally.found, tuple(tally.unread), tuple(sorted(absent)), told, tuple(forks))
 
     def _missing(self, tally: _Tally) -> set[NodeId]:
         """Nodes that have written something, as far as the room knows, and were not collected yet."""
         peers = self._sessions.view.peers(self._sessions.who.node)
         return {peer.node for peer in peers if peer.outbox_epoch is not None and tally.wants(peer.node)}
+
+    def _unread_ends(self, tally: _Tally) -> set[NodeId]:
+        """Nodes that were put out, and of which the lake has less than counts."""
+        view, mesh = self._sessions.view, self._sessions.who.mesh
+        found = set()
+        for node in filter(tally.concerns, view.revocations):
+            last, have = end_of(view, node), self._lake.cursor(mesh, node)
+            if last is not None and (have is None or _order(have) < _order(last.head)):
+                found.add(node)
+        return found
+
+    def _may_know_ended(self, contact: Contact, tally: _Tally) -> bool:
+        """Whether a copy of what a node had said before it was put out may be here: itself is not dialled."""
+        now_ms = self._clock.mono_ms()
+        if now_ms - self._asked_ms.get(contact.node, -LOOK_AROUND_S * 1000) < LOOK_AROUND_S * 1000:
+            return False
+        return self._sessions.view.reads_all(contact.node) and bool(self._unread_ends(tally))
 
     def _may_know_more(self, contact: Contact, tally: _Tally) -> bool:
         """Whether earlier epochs of an outbox may be here that were not asked for lately.
@@ -208,7 +231,7 @@ class Rounds:
 
         Raises PeerError when the link is over.
         """
-        if any(self._sessions.view.node(node) is None for node in visitor.stocks):
+        if any(self._verify_of(node) is None for node in visitor.stocks):
             await self._sessions.look_around(contact)
         for node in sorted(visitor.stocks.keys() - {self._sessions.who.node}):
             verify = self._verify_of(node)
@@ -238,20 +261,26 @@ class Rounds:
         who = self._sessions.who
         return await asyncio.to_thread(
             collect,
-            RemoteSource(visitor, node, who.mesh),
+            self._source(visitor, node),
             self._lake,
             replace(who, node=node),
             verify,
             now_ms=self._clock.wall_ms(),
             progress=lambda seq: progress(node, seq),
-            earlier=RemoteSource(visitor, node, who.mesh, earlier=True) if earlier else None,
+            earlier=self._source(visitor, node, earlier=True) if earlier else None,
             fills=fills,
         )
 
+    def _source(self, visitor: Visitor, node: NodeId, *, earlier: bool = False) -> CountedSource:
+        source = RemoteSource(visitor, node, self._sessions.who.mesh, earlier=earlier)
+        return CountedSource(source, self._sessions.view, node)
+
     def _verify_of(self, node: NodeId) -> Verify | None:
-        known = self._sessions.view.node(node)
-        key = admitted_key(known) if known is not None else None
-        return key.verify if key is not None else None
+        return verify_of(self._sessions.view, node)
+
+
+def _order(head: Head) -> tuple[int, int]:
+    return epoch_ordinal(head.epoch), head.seq
 
 
 def _has_earlier(epoch: Epoch | None) -> bool:

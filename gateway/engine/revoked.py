@@ -18,8 +18,9 @@ from gateway.engine.inputs import (
     Subscribe,
     TellIncident,
 )
-from outbox.chain import Excerpt, Head
+from outbox.chain import Excerpt, Head, Page
 from outbox.errors import NodeRevoked
+from outbox.forks import fold
 from outbox.ids import AgentId, NodeId, epoch_ordinal
 from stateroom.view import View
 
@@ -61,6 +62,17 @@ def cut(view: View, node: NodeId, page: Excerpt) -> Excerpt | None:
         return page
     kept = tuple(entry for entry in page.entries if entry.seq <= last.seq)
     return Excerpt(page.epoch, kept, last, page.before) if kept else None
+
+
+def left_of(view: View, stream: NodeId, page: Page) -> Page | None:
+    """What of a page may be served on, or collected: nothing behind the end of a node that was put out."""
+    part = cut(view, stream, Excerpt(page.epoch, page.entries, page.checkpoint, page.before))
+    if part is None or part.checkpoint is page.checkpoint:
+        return None if part is None else page
+    kept = page.entries[: len(part.entries)]
+    if fold(page.before, (entry.leaf for entry in kept)) != part.checkpoint.hash:
+        return None  # another history than the one that was accepted
+    return Page(page.epoch, kept, part.checkpoint, page.before)
 
 
 def is_read(view: View, node: NodeId, cursor: Head | None) -> bool:

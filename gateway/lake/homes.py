@@ -11,14 +11,16 @@ from msgspec.structs import replace
 from auth.keys import PublicKey
 from gateway.home import Home
 from gateway.lake.collector import Collected, collect
+from gateway.lake.ended import CountedSource
 from gateway.lake.exported import FileSource
 from gateway.lake.lake import Lake
 from gateway.lake.source import Source
 from outbox.chain import Checkpoint, Head, Page, genesis
 from outbox.errors import NotFound
-from outbox.ids import NodeId, Seq
+from outbox.ids import MeshId, NodeId, Seq
 from outbox.reader import JournalReader
 from outbox.records import Copy, Identity
+from stateroom.view import View
 
 Progress = Callable[[NodeId, int], None]
 """``progress(whose outbox, place reached)``: after it is on disk."""
@@ -88,6 +90,12 @@ def node_of(home: Home) -> NodeId:
         return reader.identity().node
 
 
+def mesh_of(home: Home) -> MeshId:
+    """Which mesh it belongs to. Raises StorageFailed, DatabaseTooNew."""
+    with closing(JournalReader.open(home.journal)) as reader:
+        return reader.identity().mesh
+
+
 def collect_home(
     home: Home, key: PublicKey, lake: Lake, now_ms: int, progress: Progress = lambda *_: None
 ) -> tuple[NodeId, Collected]:
@@ -119,20 +127,35 @@ def collect_copies(
     lake: Lake,
     now_ms: int,
     progress: Progress = lambda *_: None,
+    *,
+    view: View,
 ) -> dict[NodeId, Collected]:
-    """Add the copies of these nodes' outboxes, each checked with its node's key. Raises as ``collect``."""
+    """Add the copies of these nodes' outboxes, each checked with its node's key.
+
+    ``view`` tells who was put out, and how much of its outbox counts. Raises as ``collect``.
+    """
     with closing(JournalReader.open(home.journal)) as reader:
         ours = reader.identity()
         return {
-            node: _collect_copy(reader, replace(ours, node=node), key, lake, now_ms=now_ms, progress=progress)
+            node: _collect_copy(
+                reader, replace(ours, node=node), key, lake, view, now_ms=now_ms, progress=progress
+            )
             for node, key in keys.items()
         }
 
 
 def _collect_copy(
-    reader: JournalReader, stream: Identity, key: PublicKey, lake: Lake, *, now_ms: int, progress: Progress
+    reader: JournalReader,
+    stream: Identity,
+    key: PublicKey,
+    lake: Lake,
+    view: View,
+    *,
+    now_ms: int,
+    progress: Progress,
 ) -> Collected:
-    return _collect(CopySource(reader, stream), lake, stream, key, now_ms=now_ms, progress=progress)
+    source = CountedSource(CopySource(reader, stream), view, stream.node)
+    return _collect(source, lake, stream, key, now_ms=now_ms, progress=progress)
 
 
 def _collect(

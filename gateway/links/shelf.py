@@ -7,12 +7,11 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from gateway.copies import Copies
-from gateway.engine.revoked import cut
+from gateway.engine.revoked import left_of
 from gateway.feed import Feed
 from gateway.wire.frames import Stock
-from outbox.chain import Checkpoint, Excerpt, Head, Page
+from outbox.chain import Checkpoint, Head, Page
 from outbox.errors import CursorBelowFloor
-from outbox.forks import fold
 from outbox.ids import Epoch, NodeId, Seq, epoch_ordinal
 from outbox.limits import PAGE_BYTES_MAX, PAGE_ENTRIES_MAX
 from stateroom.view import View
@@ -134,17 +133,6 @@ class Shelf:
                 return recent
         at = Head(epoch or copy.epoch, after, b"")
         return self._reader.read_copy(stream, at, PAGE_ENTRIES_MAX, PAGE_BYTES_MAX)
-
-
-def left_of(view: View, stream: NodeId, page: Page) -> Page | None:
-    """What of a page may be served on: nothing behind the end of a node that was put out."""
-    part = cut(view, stream, Excerpt(page.epoch, page.entries, page.checkpoint, page.before))
-    if part is None or part.checkpoint is page.checkpoint:
-        return None if part is None else page
-    kept = page.entries[: len(part.entries)]
-    if fold(page.before, (entry.leaf for entry in kept)) != part.checkpoint.hash:
-        return None  # another history than the one that was accepted
-    return Page(page.epoch, kept, part.checkpoint, page.before)
 
 
 def _left(stock: Stock, last: Checkpoint | None) -> Stock | None:

@@ -159,6 +159,27 @@ async def test_a_seed_s_home_brings_its_own_outbox_and_the_copies_that_it_holds(
     assert (await gateway(vps, "--lake", str(tmp_path / "own")))[0] == Exit.OK
 
 
+async def test_who_was_put_out_is_read_up_to_the_last_place_that_counts_from_a_copy(
+    pair: tuple[Node, Node], collector: Node, tmp_path: Path
+) -> None:
+    vps, mbp = pair
+    await talk(mbp, "bob", "ada", 3, Witness())
+    await until(lambda: copied(vps, mbp), 60, "the seed has a copy")
+    async with vps.client() as operator:
+        done = await operator.revoke_node("mbp", reason="lost")
+    assert done.last_seq > 0
+    code, found, told = await collect(collector, tmp_path / "links")
+    assert (code, set(found)) == (Exit.OK, {"vps", "mbp"}), told
+    assert held(tmp_path / "links", "mbp") == found["mbp"]["events"] == done.last_seq
+    assert f"mbp was put out: its outbox counts up to {done.last_seq}" in told
+    code, found, told = await collect(collector, tmp_path / "links", "--from", "mbp")
+    assert (code, held(tmp_path / "links", "mbp")) == (Exit.OK, done.last_seq), told
+    code, (found,), told = await gateway(vps, "--lake", str(tmp_path / "home"), "--all")
+    assert (code, set(found)) == (Exit.OK, {"vps", "mbp"}), told
+    assert held(tmp_path / "home", "mbp") == done.last_seq
+    assert f"mbp was put out: its outbox counts up to {done.last_seq}" in told
+
+
 async def test_an_exported_outbox_is_collected_elsewhere_with_the_key_that_the_mesh_knows(
     pair: tuple[Node, Node], tmp_path: Path
 ) -> None:
