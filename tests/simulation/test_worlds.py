@@ -60,6 +60,13 @@ def test_what_a_report_tells_is_known_to_all_once_and_over_when_it_is() -> None:
         assert any(" reported " in line for line in verdict.trace)
 
 
+def test_what_an_honest_node_that_was_put_out_is_owed_ends_and_nobody_else_loses_anything() -> None:
+    for verdict in run_seeds(range(3), Limits(faults=(Fault.RESET, Fault.CRASH, Fault.EXPEL), minutes=6)):
+        assert verdict.ok, [*map(str, verdict.findings), replay_command(verdict.plan)]
+        assert any(" revokes n" in line for line in verdict.trace)
+        assert verdict.handed > 0
+
+
 def test_what_is_announced_of_maintenance_is_known_to_all_as_it_was_said_last() -> None:
     faults = (Fault.RESET, Fault.CRASH, Fault.MAINTENANCE)
     for verdict in run_seeds(range(3), Limits(faults=faults, minutes=6)):

@@ -25,7 +25,7 @@ from gateway.harness.sim.notices import Notice, tell
 from gateway.harness.sim.seeing import Seeing
 from outbox.blobref import BlobId, BlobRef
 from outbox.envelope import decode_event
-from outbox.errors import StorageFull
+from outbox.errors import NotFound, StorageFull
 from outbox.ids import AgentId, EventId
 from outbox.kinds import Kind, Outcome
 from outbox.timestamps import rfc3339
@@ -124,12 +124,19 @@ class SimAgent:
         )
         try:
             answer = await gateway.runtime.ask(request)
-        except (Busy, Denied):
+        except (Busy, Denied) as refusal:
+            if isinstance(refusal, Denied) and refusal.wire_code == NotFound.code:
+                self._give_up(message)
             await asyncio.sleep(_RETRY_S)  # the disk is full, or the agent was taken away for a while
             return
         assert isinstance(answer, Sent)
         self.todo.popleft()
         self._witness.sent(gateway.name, self.name, message.key, answer)
+
+    def _give_up(self, message: Outgoing) -> None:
+        """To several, of whom one has nobody any more who answers for it: that is refused."""
+        if self._witness.is_out(message.to):
+            self.todo.popleft()
 
     async def _tell(self, gateway: SimGateway, notice: Notice) -> None:
         answer = await tell(gateway, self.name, notice)

@@ -18,7 +18,8 @@ _CERTAIN = 10
 
 def judge_carried(mesh: SimMesh) -> Iterator[Finding]:
     """Every broken promise about copies, bodies and blame."""
-    for name, home in mesh.homes.items():
+    for name in mesh.members():
+        home = mesh.homes[name]
         for copy in home.disk.copies():
             if copy.source in mesh.homes:
                 yield from _copy(mesh, name, home.disk, copy)

@@ -27,7 +27,11 @@ def engaged_once(mesh: SimMesh) -> Iterator[Finding]:
                 if row.share is not Share.SOLE or not row.delivery_count:
                     continue  # for the agents of several nodes, or withdrawn in time
                 other = engaged.setdefault(key, name)
-                if other != name and not _is_told(mesh, row, other, name):
+                if (
+                    other != name
+                    and mesh.outcasts.isdisjoint((other, name))
+                    and not _is_told(mesh, row, other, name)
+                ):
                     what = f"{row.event_id} was engaged at {other} and {name}, and nobody says so"
                     yield Finding(Promise.ENGAGED_ONCE, what)
 

@@ -47,7 +47,7 @@ def given_up(mesh: SimMesh, reader: NodeId, incident: Incident) -> Iterator[Find
         return
     cursor = gateway.home.disk.cursor(writer)
     assert cursor is not None, "it has begun, else it misses nothing"
-    for peer in mesh.names:
+    for peer in mesh.members():
         if peer in {reader, writer, mesh.topology.lying} or not mesh.topology.may_copy(reader, peer):
             continue
         if _waited_for(gateway, peer) and _has_rest(mesh.homes[peer].disk.copy(writer), cursor):

@@ -30,7 +30,7 @@ from gateway.harness.sim.dice import Dice
 from gateway.harness.sim.disk import Disk
 from gateway.harness.sim.loop import SimLoop
 from gateway.harness.sim.network import Network
-from gateway.harness.sim.peering import SimPeering
+from gateway.harness.sim.peering import FORBIDDEN, SimPeering
 from gateway.harness.sim.room import SimRooms, Stored
 from gateway.harness.sim.signing import Keys
 from gateway.harness.sim.wire import WireEnd
@@ -55,10 +55,10 @@ from outbox.errors import NotFound
 from outbox.ids import NodeId, epoch_ordinal
 from outbox.records import Identity
 from stateroom.outflow import GONE
+from stateroom.revocations import revocation_body
 from stateroom.sockets import recv_of, send_of
 from stateroom.view import View
 
-_FORBIDDEN = 4403
 BLOBS_BYTES_MAX = 1 << 30
 
 
@@ -283,7 +283,8 @@ class SimGateway:
         try:
             check_member(self.rooms.view(), admitted)
         except AuthError:
-            await end.close(_FORBIDDEN, "not admitted")
+            about = (record for record in self.rooms.revocations() if revocation_body(record).node == node)
+            await end.close(FORBIDDEN, " ".join(record.text for record in about))
             return
         self.registry.opened(node, channel)
         try:

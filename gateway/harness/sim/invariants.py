@@ -35,10 +35,10 @@ _BY_THE_NODE = frozenset({"expired", AGENT_REMOVED})
 
 def unrest(mesh: SimMesh) -> str | None:
     """What is still under way; None when everything has ended and everybody knows the same."""
-    for name in mesh.names:
+    for name in mesh.members():
         if (why := _unrest_at(mesh, name)) is not None:
             return why
-    digests = {gateway.digest() for gateway in mesh.living()}
+    digests = {gateway.digest() for gateway in mesh.living() if gateway.name not in mesh.outcasts}
     return None if len(digests) == 1 else "the state rooms differ"
 
 
@@ -59,8 +59,8 @@ def _unrest_at(mesh: SimMesh, name: NodeId) -> str | None:
 
 
 def _unread(mesh: SimMesh, name: NodeId) -> Iterator[NodeId]:
-    for other, theirs in mesh.homes.items():
-        head, cursor = theirs.disk.head(), mesh.homes[name].disk.cursor(other)
+    for other in mesh.members():
+        head, cursor = mesh.homes[other].disk.head(), mesh.homes[name].disk.cursor(other)
         there = cursor is not None and (cursor.epoch, cursor.seq) == (head.epoch, head.seq)
         if other != name and head.seq and not there:
             yield other
@@ -69,9 +69,11 @@ def _unread(mesh: SimMesh, name: NodeId) -> Iterator[NodeId]:
 def judge(mesh: SimMesh, liars: Sequence[Liar]) -> Iterator[Finding]:
     """Every broken promise that the stores show."""
     outboxes = {name: read_outbox(home.disk) for name, home in mesh.homes.items()}
-    for name, home in mesh.homes.items():
-        yield from _chain(mesh, name, home.disk)
+    for name in mesh.names:
+        yield from _chain(mesh, name, mesh.homes[name].disk)
         yield from _sent(mesh, name, outboxes[name])
+    for name in mesh.members():
+        home = mesh.homes[name]
         yield from _acks(name, home.disk, outboxes[name])
         yield from _deliveries(mesh, name, home.disk, outboxes[name])
         yield from _incidents(name, home.disk)
@@ -131,7 +133,7 @@ def _deliveries(mesh: SimMesh, name: NodeId, disk: Disk, outbox: OutboxRead) -> 
             yield Finding(Promise.SENT_IS_KEPT, f"{name} owes {row.event_id}, which is not in its outbox")
         if row.state is DeliveryState.DEAD_LETTER:
             yield from _dead(name, disk, row, outbox)
-        if row.state is not DeliveryState.SUPERSEDED and row.node in mesh.homes:
+        if row.state is not DeliveryState.SUPERSEDED and row.node in mesh.members():
             yield from _compared(mesh, name, disk, row)
     missing = [event for event in outbox.owed if not disk.ever_owed(event)]
     for event in missing:
@@ -294,9 +296,9 @@ def _reached(mesh: SimMesh) -> Iterator[Finding]:
     """What is for several has a turn for each agent that it means, where nobody comes or goes."""
     if {Fault.REMOVAL, Fault.RETENTION} & set(mesh.plan.faults):
         return
-    for source, home in mesh.homes.items():
-        for row in home.disk.deliveries(_STATES, _ALL):
-            if not is_for_several(row) or row.accepted_at_ms is None or row.node is None:
+    for source in mesh.members():
+        for row in mesh.homes[source].disk.deliveries(_STATES, _ALL):
+            if not is_for_several(row) or row.accepted_at_ms is None or row.node not in mesh.members():
                 continue
             pasts = mesh.homes[row.node].histories()
             taken = {turn.to_agent for past in pasts for turn in past.turns_of(source, row.event_id)}

@@ -72,12 +72,15 @@ class SimMesh:
         self.topology = topology_of(plan, self.names)
         self.tampering = Tampering(self.topology, Dice(plan.seed, "tampering"), chronicle)
         self.network.alter, self.network.meet = self.tampering.alter, self.topology.meet
-        fileless = {Fault.OLD_VERSION, Fault.RESTORE, Fault.CLONE}
+        fileless = {Fault.OLD_VERSION, Fault.RESTORE, Fault.CLONE, Fault.EXPEL}
         self.files = Fault.BLOBS in plan.faults and fileless.isdisjoint(plan.faults)
         """Some messages are files."""
         self.homes = {name: self._home(name) for name in self.names}
         self.memories = Memories({str(name): home for name, home in self.homes.items()}, chronicle)
+        self.outcasts: set[NodeId] = set()
+        """Honest nodes that were put out: nothing is promised to them any more."""
         self.witness = Witness(self.memories, chronicle, frozenset({LIAR, STRANGER}))
+        self.witness.outcasts = self.outcasts
         self.witness.old_may_read_all = not self.topology.refused
         self.twins = Twins(self.network, plan.seed)
         self.trips = Trips()
@@ -130,6 +133,7 @@ class SimMesh:
             return None
         named = {node: [agent.name for agent in agents] for node, agents in self.agents.items()}
         self.witness.stand_ins = found = StandIns(self.plan.seed, named)
+        found.outcasts = self.outcasts
         for name, home in self.homes.items():
             home.beats = True
             home.disk.written = partial(self._written, name)
@@ -144,6 +148,10 @@ class SimMesh:
             for agent, fallback in self.stand_ins.fallback.items()
             if fallback == node
         ]
+
+    def members(self) -> list[NodeId]:
+        """Honest nodes that were not put out."""
+        return [name for name in self.names if name not in self.outcasts]
 
     def residents(self, node: NodeId) -> list[SimAgent]:
         """Its own agents, and those that it stands in for."""

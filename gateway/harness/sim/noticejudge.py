@@ -22,11 +22,13 @@ def judge_notices(mesh: SimMesh) -> Iterator[Finding]:
         return
     said = {name: _Said(home.disk) for name, home in mesh.homes.items()}
     for (node, subject), told in mesh.witness.reported.items():
+        if NodeId(node) in mesh.outcasts:
+            continue
         teller = said[NodeId(node)]
         for event in told.values():
             if event not in teller.epochs:
                 yield Finding(Promise.SENT_IS_KEPT, f"{node} told {subject} in {event}, which is nowhere")
-        for reader in mesh.names:
+        for reader in mesh.members():
             if reader != node:
                 yield from _known(mesh.homes[reader].disk, teller, subject, told)
     if Fault.RETENTION in mesh.plan.faults:

@@ -24,6 +24,9 @@ from gateway.rooms import Rooms
 from outbox.ids import node_id
 from stateroom.dialer import Dialer
 
+FORBIDDEN = 4403
+"""Closes a connection of who is not admitted; the reason are the words about a key that was revoked."""
+
 
 class SimDialer(Dialer):
     """Dials the simulated network."""
@@ -80,4 +83,9 @@ class SimPeering(Peering):
 
     async def _session(self, contact: Contact, channel: str, connection: ClientConnection) -> None:
         key = cast("PublicKey", self._keys.key(contact.node))
-        await super()._session(replace(contact, key=key), channel, connection)
+        try:
+            await super()._session(replace(contact, key=key), channel, connection)
+        finally:
+            words = cast("WireEnd", connection).refused(FORBIDDEN)
+            if words:  # as with a refused ticket
+                self._rooms.hear(words.split())

@@ -86,6 +86,8 @@ class Fault(StrEnum):
 
     REVOKE = "revoke"
     """The root puts the liar out, and everybody who hears of it cuts it off."""
+    EXPEL = "expel"
+    """The root puts an honest node out, one that carries nothing for others; no files are sent."""
     MAINTENANCE = "maintenance"
     """Operators announce that a node will be away, switch it off, and bring it back."""
 
@@ -101,7 +103,15 @@ _SQLITE_ODDS = 0.25
 """Drawn apart as well, and seldom: it takes as much time again."""
 
 ON_REQUEST = frozenset(
-    {Fault.REPORTS, Fault.SMALL_STORE, Fault.OLD_BACKUP, Fault.REFUSED, Fault.REVOKE, Fault.MAINTENANCE}
+    {
+        Fault.REPORTS,
+        Fault.SMALL_STORE,
+        Fault.OLD_BACKUP,
+        Fault.REFUSED,
+        Fault.REVOKE,
+        Fault.EXPEL,
+        Fault.MAINTENANCE,
+    }
 )
 """Never drawn: what they write would change the worlds of all seeds, and what is known of them."""
 

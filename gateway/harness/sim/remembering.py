@@ -20,10 +20,13 @@ _OF_ITSELF = frozenset({OWN_FORK, COPY_RUNS, STREAM_EPOCH})
 
 def judge_memories(mesh: SimMesh) -> Iterator[Finding]:
     """Every broken promise about what was forgotten."""
-    for name, home in mesh.homes.items():
+    for name in mesh.members():
+        home = mesh.homes[name]
         yield from _epochs(mesh, name, home)
         yield from _blame(mesh, name, home)
     for name, twin in mesh.twins.of.items():
+        if name in mesh.outcasts:
+            continue
         yield from _told(mesh, name, twin)
     if Fault.RETENTION not in mesh.plan.faults:  # whose rows may be gone, and with them what they say
         for again in mesh.memories.unreported():
@@ -69,7 +72,11 @@ def _told(mesh: SimMesh, name: NodeId, twin: Twin) -> Iterator[Finding]:
         for who, disk in ((name, home.disk), (f"the copy of {name}", copy)):
             if not _has(disk, _OF_ITSELF, None):
                 yield Finding(Promise.LIARS_ARE_REFUSED, f"{who} was not told that it runs twice")
-    readers = {reader: other.disk for reader, other in mesh.homes.items() if reader != name}
+    readers = {
+        reader: other.disk
+        for reader, other in mesh.homes.items()
+        if reader != name and reader in mesh.members()
+    }
     if any(_has(disk, _PROVEN, name) for disk in readers.values()):
         for reader, disk in readers.items():
             if not _has(disk, _PROVEN, name):

@@ -13,6 +13,10 @@ class Seeing(Protocol):
         """An agent was told that its message is in the outbox."""
         ...
 
+    def is_out(self, to: str) -> bool:
+        """Whether one of these agents lives at a node that was put out."""
+        ...
+
     def reported_to(self, node: str, agent: str, notice: Notice, answer: Told) -> None:
         """An agent was told that the incident of a report is in the outbox."""
         ...
@@ -35,6 +39,10 @@ class Unseen:
 
     def sent(self, node: str, agent: str, key: str, answer: Sent) -> None:
         """As ``Seeing``."""
+
+    def is_out(self, to: str) -> bool:  # noqa: ARG002 - as ``Seeing``
+        """As ``Seeing``."""
+        return False
 
     def reported_to(self, node: str, agent: str, notice: Notice, answer: Told) -> None:
         """As ``Seeing``."""

@@ -1,6 +1,6 @@
 """Agents that name a node which answers for them while their own is away, and the judge of what it did."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from gateway.engine.attempts import NOT_OWNER
 from gateway.harness.sim.dice import Dice
@@ -23,6 +23,8 @@ class StandIns:
         dice = Dice(seed, "stand-ins")
         self.grace_ms = dice.among(_GRACES_MS)
         self.owner: dict[AgentId, NodeId] = {}
+        self.outcasts: Collection[NodeId] = ()
+        """Nodes that were put out: their agents' fallbacks answer at once."""
         self.fallback: dict[AgentId, NodeId] = {}
         """Of the agents that have one."""
         for node, owned in agents.items():
@@ -40,7 +42,7 @@ class StandIns:
         agent, asked = event.to_agent_id, disk.ledger(event.corr_id) if event.corr_id is not None else []
         if event.kind == Kind.REPLY and any(turn.source == header.to[0] for turn in asked):
             return None  # it was asked from there
-        if agent is None or self.fallback.get(agent) != header.to[0]:
+        if agent is None or self.fallback.get(agent) != header.to[0] or self.owner[agent] in self.outcasts:
             return None
         owner = self.owner[agent]
         headers = [decode_header(each.header) for each in disk.events_about(header.event_id)]

@@ -31,11 +31,12 @@ def judge_upkeep(mesh: SimMesh) -> Iterator[Finding]:
     """What was announced and is not known, or known otherwise; where nobody was put back to what it was."""
     if {Fault.RESTORE, Fault.CLONE} & set(mesh.plan.faults):
         return
-    for teller, home in mesh.homes.items():
+    for teller in mesh.members():
+        home = mesh.homes[teller]
         said = list(_said(home.disk))
         for event in sorted(mesh.announcements[teller].told - {each.event for each in said}):
             yield Finding(Promise.SENT_IS_KEPT, f"{teller} announced in {event}, which is nowhere")
-        for reader in mesh.names:
+        for reader in mesh.members():
             disk, last = mesh.homes[reader].disk, said[-1] if said else None
             begins_later = reader != teller and (
                 skipped(disk, home.disk) or (last is not None and last.epoch != home.disk.identity().epoch)

@@ -112,6 +112,10 @@ class WireEnd:
             if not self.owner.loop.dead:
                 self.wire.network.send(self, lambda: self.other.hang_up(close), size=0)
 
+    def refused(self, code: int) -> str:
+        """What the far side has said, if it has closed with this code."""
+        return self._closed.reason if self._closed is not None and self._closed.code == code else ""
+
     # --- what comes from the network, in the loop of the owner
 
     def arrive(self, message: bytes) -> None:

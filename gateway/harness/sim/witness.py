@@ -54,6 +54,8 @@ class Witness:
         self.settled: set[tuple[str, str]] = set()
         """Turns whose end an agent was told, by node and event."""
         self.stand_ins: StandIns | None = None
+        self.outcasts: Collection[NodeId] = ()
+        """Honest nodes that were put out."""
         self._timeline: Timeline | None = None
         self._lease_us = 0
         self._leased_us: dict[tuple[str, str], int] = {}
@@ -122,6 +124,10 @@ class Witness:
         self._named += [blob for entry in entries if (blob := named_blob(entry.body)) is not None]
         if not entries:
             self.find(Promise.SENT_IS_KEPT, f"{node} said sent and {answer.event_id} is not in its outbox")
+
+    def is_out(self, to: str) -> bool:
+        """Whether one of these agents lives at a node that was put out."""
+        return any(agent.partition("-")[0] in self.outcasts for agent in to.split(","))
 
     def reported_to(self, node: str, agent: str, notice: Notice, answer: Told) -> None:
         """An agent was told that the incident of a report is in the outbox."""
@@ -269,7 +275,7 @@ class Witness:
             old = epoch != disk.identity().epoch  # a new epoch begins with what nobody had answered
             if old or before.event_id != event.event_id or before.attempt >= event.trace.attempt:
                 continue
-            for reader in before.to:
+            for reader in set(before.to) - set(self.outcasts):  # nobody waits for what they have read
                 sent_on = self.stand_ins is not None and event.to_agent_id in self.stand_ins.fallback
                 again = names(header, NodeId(reader)) and before.attempt == event.trace.attempt - 1
                 lost = again if sent_on else event.to_agent_id is not None or names(header, NodeId(reader))

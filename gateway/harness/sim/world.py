@@ -15,7 +15,7 @@ from gateway.harness.sim.agent import Outgoing, SimAgent
 from gateway.harness.sim.carried import judge_carried
 from gateway.harness.sim.chronicle import Chronicle
 from gateway.harness.sim.dice import Dice
-from gateway.harness.sim.expulsion import Expulsion
+from gateway.harness.sim.expulsion import Expulsion, honest_victim
 from gateway.harness.sim.findings import Finding, Promise
 from gateway.harness.sim.forgetting import given_up
 from gateway.harness.sim.habits import QUIET
@@ -90,7 +90,9 @@ class World:
             if fault in plan.faults
         ]
 
-        self.expulsion = Expulsion(self.mesh, self.loop) if Fault.REVOKE in plan.faults else None
+        out = [NodeId(LIAR)] if Fault.REVOKE in plan.faults else []
+        out += [honest_victim(self.mesh)] if Fault.EXPEL in plan.faults else []
+        self.expulsions = [Expulsion(self.mesh, self.loop, who) for who in out]
 
     def run(self) -> Verdict:
         """Live through it."""
@@ -136,8 +138,8 @@ class World:
         yield from judge_carried(self.mesh)
         yield from judge_notices(self.mesh)
         yield from judge_upkeep(self.mesh)
-        if self.expulsion is not None:
-            yield from self.expulsion.judge()
+        for expulsion in self.expulsions:
+            yield from expulsion.judge()
 
     # --- chapters
 
@@ -152,8 +154,8 @@ class World:
         self.troubles.start()
         for liar in self.liars:
             liar.loop.call_soon(liar.start)
-        if self.expulsion is not None:
-            self.expulsion.begin()
+        for expulsion in self.expulsions:
+            expulsion.begin()
         self._look()
 
     def _talk(self) -> None:
@@ -173,7 +175,7 @@ class World:
             message = Outgoing(f"m{number}", to, priority, expires_ms, size)
             at_s = 5 + dice.fraction() * (self.plan.minutes * 60 - 10)
             self.loop.call_later(at_s, sender.want, message)
-        if self.expulsion is not None:
+        if Fault.REVOKE in self.plan.faults:
             self._talk_to_the_liar(everybody)
         if Fault.REPORTS in self.plan.faults:
             for at_s, teller, notice in draw_notices(self.plan.seed, self.plan.minutes, len(everybody)):
@@ -198,8 +200,8 @@ class World:
     def _calm(self) -> None:
         self.chronicle.note("world", "calm")
         self.troubles.stop()
-        if self.expulsion is not None:
-            self.expulsion.calm()
+        for expulsion in self.expulsions:
+            expulsion.calm()
         self.mesh.tampering.on = False
         for name in self.mesh.names:
             for agent in self.mesh.residents(name):
