@@ -17,8 +17,7 @@ from gateway.door import PIPE_ROOM, check_member
 from gateway.endpoints.turn_sockets import TurnSockets
 from gateway.engine import Engine
 from gateway.engine.blobs import BLOBS_FULL
-from gateway.engine.desk import Desk, DoorRequest
-from gateway.engine.effects import Admitted, Answer, Effect
+from gateway.engine.effects import Admitted, Effect
 from gateway.engine.inputs import Input, Now, ViewChanged
 from gateway.engine.own_stream import OwnStream, Reason
 from gateway.engine.policy import Policy
@@ -28,6 +27,7 @@ from gateway.harness.sim.blobdisk import SimBlobs
 from gateway.harness.sim.clocks import SimClock
 from gateway.harness.sim.dice import Dice
 from gateway.harness.sim.disk import Disk
+from gateway.harness.sim.lacking import NoDesk, NoTokens
 from gateway.harness.sim.loop import SimLoop
 from gateway.harness.sim.network import Network
 from gateway.harness.sim.peering import FORBIDDEN, SimPeering
@@ -51,7 +51,6 @@ from gateway.retaining import retain
 from gateway.runtime import Runtime
 from gateway.tokens import TokenTable
 from outbox.chain import Head, Verify
-from outbox.errors import NotFound
 from outbox.ids import NodeId, epoch_ordinal
 from outbox.records import Identity
 from stateroom.outflow import GONE
@@ -135,17 +134,6 @@ class SimHome:
         self.put_back = image.head() if told else None
 
 
-class _NoDesk(Desk):
-    def answer(self, item: DoorRequest, now: Now, view: View) -> Answer:  # noqa: ARG002 - as a Desk
-        """Raises NotFound."""
-        raise NotFound("there are no invites in a simulated mesh")
-
-
-class _NoTokens:
-    def refresh(self) -> None:
-        """Agents need none here."""
-
-
 class _Seen(Engine):
     """Tells when it takes note of a view: they wait in its queue, behind a slow disk for seconds."""
 
@@ -224,7 +212,7 @@ class SimGateway:
             self.turns,
             registry,
             rooms,
-            cast("TokenTable", _NoTokens()),
+            cast("TokenTable", NoTokens()),
             began=home.begun,
             blobs=self.blobs,
             missing=fetcher.missing,
@@ -337,7 +325,7 @@ class SimGateway:
             now,
             policy=home.policy,
             limits=home.limits,
-            desk=_NoDesk(),
+            desk=NoDesk(),
             own=self._own,
         )
 

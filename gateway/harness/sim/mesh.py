@@ -7,12 +7,9 @@ from functools import partial
 from pathlib import Path
 
 import structlog
-from msgspec.structs import replace
 
 from gateway.courier.limits import CourierLimits
 from gateway.crashpoint import CrashPoint
-from gateway.engine.inputs import AddAgent, RemoveAgent
-from gateway.errors import Busy, Denied
 from gateway.harness.sim.agent import SimAgent
 from gateway.harness.sim.announcements import Announcements
 from gateway.harness.sim.chronicle import Chronicle
@@ -27,6 +24,7 @@ from gateway.harness.sim.liar import LIAR, OWNED, STRANGER
 from gateway.harness.sim.loop import SimLoop, make_loop
 from gateway.harness.sim.memories import Memories
 from gateway.harness.sim.network import Network, Weather
+from gateway.harness.sim.operating import operate
 from gateway.harness.sim.plan import Fault, Plan
 from gateway.harness.sim.policies import policy_of
 from gateway.harness.sim.room import Stored
@@ -50,7 +48,6 @@ from stateroom.records import sign_record
 
 EPOCH = Epoch("000001-000000000001")
 _SMALL_INBOX = CourierLimits(max_depth=3)
-_OPERATOR_LOOKS_S = 5.0
 
 
 class SimMesh:
@@ -215,7 +212,7 @@ class SimMesh:
             return
         loop = make_loop(self.timeline, lambda what, error: self._stumbled(name, what, error))
         gateway = SimGateway(self.homes[name], self.network, loop)
-        gateway.residents = [self._operate, *(agent.live for agent in self.residents(name))]
+        gateway.residents = [partial(operate, self), *(agent.live for agent in self.residents(name))]
         gateway.on_exit = lambda error: self._ended(name, error)
         loop.on_death = lambda: self.kill(name)
         self.homes[name].disk.busy = gateway.busy
@@ -324,34 +321,3 @@ class SimMesh:
 
     def _find_bug(self, name: str, what: str, details: str) -> None:
         self.witness.find(Promise.NO_CRASH, f"{name}: {what}\n{details}".rstrip())
-
-    # --- the operator
-
-    async def _operate(self, gateway: SimGateway) -> None:
-        """Let the agents of a node live there, but for those that are away; announce what there is."""
-        while True:
-            await self.announcements[NodeId(gateway.name)].say(gateway)
-            here = {row.name for row in gateway.home.disk.agents()}
-            for agent in self.residents(NodeId(gateway.name)):
-                if (agent.name in here) == (agent.name in self.away):
-                    await self._change(gateway, agent.name, add=agent.name not in here)
-            await asyncio.sleep(_OPERATOR_LOOKS_S)
-
-    def _named(self, gateway: SimGateway, request: AddAgent) -> AddAgent:
-        """With who stands in for it, or for whom."""
-        fallback = self.stand_ins.fallback.get(request.name) if self.stand_ins is not None else None
-        if self.stand_ins is None or fallback is None:
-            return request
-        owner = self.stand_ins.owner[request.name]
-        if owner != gateway.name:
-            return replace(request, stands_in_for=owner)
-        return replace(request, fallback=(fallback,), grace_ms=self.stand_ins.grace_ms)
-
-    async def _change(self, gateway: SimGateway, agent: AgentId, *, add: bool) -> None:
-        req = gateway.runtime.req()
-        named = self._named(gateway, AddAgent(req, agent, b"\x00" * 32))
-        try:
-            await gateway.runtime.ask(named if add else RemoveAgent(req, agent))
-        except (Busy, Denied):
-            return  # the disk is full: at the next look
-        self.chronicle.note(gateway.name, "agent", f"{agent} {'comes' if add else 'goes'}")
