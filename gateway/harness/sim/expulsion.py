@@ -98,7 +98,9 @@ class Expulsion:
         return not self._said or (self._calm and self._knew_us.keys().isdisjoint(remember))
 
     def _others(self) -> list[SimGateway]:
-        return [gateway for gateway in self._mesh.living() if gateway.name != self._who]
+        """Those that are in the mesh: who was put out itself hears of nobody else."""
+        out = {self._who, *self._mesh.outcasts}
+        return [gateway for gateway in self._mesh.living() if NodeId(gateway.name) not in out]
 
     def _is_told(self, gateway: SimGateway) -> bool:
         return any(revocation_body(word).node == self._who for word in gateway.rooms.revocations())
