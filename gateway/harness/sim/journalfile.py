@@ -3,7 +3,7 @@ what the next one reads.
 """
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from contextlib import closing
 from itertools import count
 from pathlib import Path
@@ -138,12 +138,21 @@ class _Written(Compared):
 
     def __init__(self, disk: FiledDisk, journal: Journal, differs: Differs) -> None:
         super().__init__(journal, disk, differs)
-        self._disk, self._commit = disk, journal.commit
+        self._disk, self._writes = disk, journal
+
+    @property
+    def open_kinds(self) -> Set[str]:
+        """As the journal remembers: some may be open no more, and none that is may be missing."""
+        kinds = self._writes.open_kinds
+        missing = {row.kind for row in self._disk.incidents(open_only=True)} - kinds
+        if missing:
+            self._differs(f"open_kinds: the journal does not know of {sorted(missing)}")
+        return kinds
 
     def commit(self) -> None:
         """Raises StorageFull."""
         self._disk.about_to_commit()
-        self._commit()
+        self._writes.commit()
         self._disk.keep()
 
 
