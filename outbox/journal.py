@@ -126,7 +126,7 @@ class Journal(
         """Write the buffers and make the transaction durable: one fsync."""
         if self._torn:
             raise StorageFailed("half a batch was appended; roll back")
-        self._rows.flush()
+        self._rows.before_commit()
         self.database.commit()
         self._rows.kept()
         self._committed, self._lasting = self._head, self._identity

@@ -6,7 +6,7 @@ from outbox.records import Blob, MissingBlob, Naming
 from outbox.schema import ordinal_of, position
 from outbox.sql.epochs import EpochReads
 from outbox.sql.rows import Writing
-from outbox.tables import BLOBS, DELIVERIES, RECEIVED
+from outbox.tables import BLOBS, COPIES, DELIVERIES, RECEIVED
 
 _NAMERS = ("outbox", "copied_entries", "received")
 
@@ -41,7 +41,8 @@ class BlobReads(EpochReads):
             "SELECT CAST(header AS BLOB) FROM outbox WHERE blob = ? ORDER BY position LIMIT ?",
             (sha256, limit),
         )
-        copied = self._rows.database.rows(
+        copied = self._rows.ask(
+            (COPIES,),
             "SELECT copies.source, CAST(header AS BLOB) FROM copied_entries"
             " JOIN copies ON copies.number = copied_entries.position >> 40"
             " WHERE copied_entries.blob = ? ORDER BY position LIMIT ?",
@@ -92,7 +93,8 @@ class BlobReads(EpochReads):
         ]
 
     def _copied(self, limit: int) -> list[tuple[bytes, NodeId, bool]]:
-        rows = self._rows.database.rows(
+        rows = self._rows.ask(
+            (BLOBS,),
             "SELECT position, CAST(body AS BLOB) FROM copied_entries WHERE blob IS NOT NULL"
             " AND NOT EXISTS (SELECT 1 FROM blobs WHERE sha256 = blob) ORDER BY blob, position LIMIT ?",
             (limit,),
@@ -103,7 +105,7 @@ class BlobReads(EpochReads):
     def _numbered(self) -> list[tuple[int, NodeId]]:
         return [
             (number, NodeId(source))
-            for number, source in self._rows.database.rows("SELECT number, source FROM copies")
+            for number, source in self._rows.ask((COPIES,), "SELECT number, source FROM copies")
         ]
 
 
@@ -117,18 +119,3 @@ class BlobWrites(Writing, BlobReads):
     def drop_blob(self, sha256: BlobId) -> None:
         """It is here no more; an absent one is fine."""
         self._rows.drop(BLOBS, "WHERE sha256 = ?", sha256)
-
-    def unnamed_blobs(self, stored_before_ms: int, limit: int) -> list[Blob]:
-        """Blobs that nobody names; turns of this very transaction count."""
-        self._rows.flush()
-        return super().unnamed_blobs(stored_before_ms, limit)
-
-    def missing_blobs(self, limit: int) -> list[MissingBlob]:
-        """What is named and not here; turns and blobs of this very transaction count."""
-        self._rows.flush()
-        return super().missing_blobs(limit)
-
-    def naming(self, sha256: BlobId, limit: int) -> list[Naming]:
-        """Entries that name a blob; copies of this very transaction count."""
-        self._rows.flush()
-        return super().naming(sha256, limit)

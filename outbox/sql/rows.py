@@ -137,8 +137,8 @@ class BufferedRows(Rows):
         for buffer in self._late:
             buffer.flush()
 
-    def flush(self) -> None:
-        """Write all that waits. Raises StorageFull, StorageFailed."""
+    def before_commit(self) -> None:
+        """Write all that waits; nothing is put or asked after it. Raises StorageFull, StorageFailed."""
         for table, buffer in self._buffers.items():
             if buffer.waiting and table not in BEHIND:
                 buffer.flush()

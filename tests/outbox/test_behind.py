@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from outbox.blobref import BlobId
 from outbox.buffer import WriteBuffer
 from outbox.chain import Head
 from outbox.errors import StorageFailed, StorageFull
@@ -21,6 +22,7 @@ from outbox.memory import MemoryStore
 from outbox.reader import JournalReader
 from outbox.records import Delivery, DeliveryState, Share, TurnState
 from outbox.sql.behind import SeenRows
+from outbox.sql.blobs import BlobReads
 from outbox.sql.rows import BufferedRows
 from outbox.store import Store
 from outbox.tables import DELIVERIES, RECEIVED
@@ -28,6 +30,7 @@ from tests.outbox.conftest import EPOCH, World
 from tests.outbox.test_store import ANN, LAB, MBP, everything
 
 Open = Callable[[], Journal]
+BLOB = BlobId(64 * "a")
 
 
 @pytest.fixture
@@ -315,6 +318,19 @@ def change(store: Store, world: World, what: Random) -> None:
     store.put_cursor(MBP, Head(EPOCH, Seq(number), bytes(32)), b"s")
 
 
+QUESTIONS: tuple[Callable[[Store], object], ...] = (
+    lambda store: store.deliveries(DeliveryState, 9),
+    lambda store: store.open_turns(),
+    lambda store: store.missing_blobs(9),
+    lambda store: store.unnamed_blobs(9, 9),
+    lambda store: store.naming(BLOB, 9),
+    lambda store: store.first_unfetched(EPOCH, Seq(9), 9),
+    lambda store: store.copies(),
+    lambda store: store.incidents(open_only=False),
+)
+"""Some may be asked between two changes of one row: none may keep the first of them."""
+
+
 def story(folder: Path, world: World, seed: int) -> None:
     """A journal with readers, one of which stays, killed now and then; a twin says what is right."""
     what = Random(seed)
@@ -331,7 +347,8 @@ def story(folder: Path, world: World, seed: int) -> None:
                     what.setstate(chance)
                     change(store, world, what)
                 if what.random() < 0.2:
-                    assert journal.deliveries(DeliveryState, 9) == memory.deliveries(DeliveryState, 9)
+                    question = what.choice(QUESTIONS)
+                    assert question(journal) == question(memory)
                 assert journal.ledger(world.event(1)) == memory.ledger(world.event(1))
                 place = MBP, Seq(what.randint(1, 9)), 1000 + what.randint(-1, 9), what.randint(1, 9)
                 assert journal.unanswered(*place) == memory.unanswered(*place)
@@ -412,6 +429,11 @@ def numbers_from_one(self: BufferedRows) -> None:
 BufferedRows_kept = BufferedRows.kept
 
 
+def writes_as_for_a_commit(self: Journal, limit: int) -> object:
+    self._rows.before_commit()
+    return BlobReads.missing_blobs(self, limit)
+
+
 def takes_no_older_one(self: Journal, row: Delivery) -> None:
     self._rows.put(DELIVERIES, row)
 
@@ -424,6 +446,7 @@ PLANTED: dict[str, tuple[type, str, Callable[..., Any]]] = {
     "a rollback does not take rows out again": (WriteBuffer, "take_back", stays_caught_up),
     "a reader does not look among the changes": (SeenRows, "_learn", learns_nothing),
     "an older one that is not answered is passed over": (Journal, "put_delivery", takes_no_older_one),
+    "a question keeps what is changed after it": (Journal, "missing_blobs", writes_as_for_a_commit),
     "numbers begin again": (BufferedRows, "kept", numbers_from_one),
 }
 
