@@ -194,7 +194,18 @@ def test_tables_have_their_columns_the_json_its_version_and_a_second_report_repl
     )
     assert again == first
     left = {path.name for path in out.iterdir()}
-    tables = {"lifecycle", "incidents", "latency", "states", "gaps", "skew", "forks", "strangers", "reviews"}
+    tables = {
+        "lifecycle",
+        "incidents",
+        "latency",
+        "states",
+        "gaps",
+        "skew",
+        "forks",
+        "strangers",
+        "reviews",
+        "maintenance",
+    }
     assert left == {*tables, "incidents.json", "report.html"}
 
 
