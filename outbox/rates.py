@@ -1,5 +1,6 @@
 """A bound on how often something happens: so many at once, and so many a second from then on."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 
@@ -27,3 +28,15 @@ class Meter:
         """One more happens; after so many milliseconds it is within the rate."""
         self._free_ms = max(self._free_ms, now_ms) + self._each_ms
         return max(0.0, self._free_ms - now_ms - self._burst_ms)
+
+
+class Meters:
+    """What one peer has had of each kind of message; a kind that has no rate is not counted."""
+
+    def __init__(self, rates: Mapping[type, Rate]) -> None:
+        self._meters = {kind: Meter(rate) for kind, rate in rates.items()}
+
+    def take(self, message: object, now_ms: float) -> float:
+        """As ``Meter.take``, for its kind."""
+        meter = self._meters.get(type(message))
+        return meter.take(now_ms) if meter is not None else 0.0

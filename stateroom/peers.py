@@ -1,10 +1,11 @@
 """The peers of a room and what is sent to all of them."""
 
+from outbox.rates import Meters
 from stateroom.exchange import Awareness, Entry, SyncStep1, Update, encode
 from stateroom.limits import CONNECTIONS_PER_PEER_MAX
 from stateroom.outflow import REPLACED, Closed, Outflow
 from stateroom.replica import Origin, merge
-from stateroom.tempo import Tempo
+from stateroom.tempo import RATES
 
 
 class Peer:
@@ -13,7 +14,7 @@ class Peer:
     def __init__(self, name: str, outflow: Outflow, *, read_only: bool) -> None:
         self.name = name
         self.outflow = outflow
-        self.tempo = Tempo()
+        self.meters = Meters(RATES)
         self.read_only = read_only
         self.synced = False
         """Its SyncStep1 was answered: from here on it gets updates."""

@@ -179,7 +179,7 @@ class Room:
             if frame is None:
                 raise _Ended(GONE)
             message = self._hear(link, frame)
-            await self._breathe(link.tempo.wait_s(message, self._now_ms()))
+            await self._breathe(link.meters.take(message, self._now_ms()) / 1000)
 
     def _hear(self, link: Peer, frame: bytes) -> Message:
         try:

@@ -6,7 +6,7 @@ that a room has time for its other peers, and they do not have to read all of it
 
 from collections.abc import Mapping
 
-from outbox.rates import Meter, Rate
+from outbox.rates import Rate
 from stateroom.exchange import Awareness, Message, QueryAwareness, SyncStep1, SyncStep2, Update
 
 _QUESTIONS = Rate(30, 1)
@@ -26,14 +26,3 @@ RATES: Mapping[type[Message], Rate] = {
     Update: _UPDATES,
     Awareness: _BEATS,
 }
-
-
-class Tempo:
-    """Of one connection."""
-
-    def __init__(self, rates: Mapping[type[Message], Rate] = RATES) -> None:
-        self._meters = {kind: Meter(rate) for kind, rate in rates.items()}
-
-    def wait_s(self, message: Message, now_ms: int) -> float:
-        """How long to wait before the next message is read; 0 lets others have their turn."""
-        return self._meters[type(message)].take(now_ms) / 1000

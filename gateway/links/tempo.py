@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from gateway.links.limits import FRAMES_IN_A_ROW
 from gateway.wire.frames import Credit, Floor, Frame, Have, Ping, Pong, Seen, Want
-from outbox.rates import Meter, Rate
+from outbox.rates import Meters, Rate
 
 _LISTS = Rate(100, 60)
 """All that there may be to offer takes 50, and how it grows is told once a second."""
@@ -35,7 +35,7 @@ class Tempo:
     """Of one link. Times are milliseconds of one monotonic clock."""
 
     def __init__(self, rates: Mapping[type[Frame], Rate] = RATES) -> None:
-        self._meters = {kind: Meter(rate) for kind, rate in rates.items()}
+        self._meters = Meters(rates)
         self._in_a_row = 0
 
     def pause_s(self, frame: Frame, now_ms: int) -> float | None:
@@ -44,8 +44,7 @@ class Tempo:
         After some frames it is 0 at least: a socket that has more would give nobody else a turn.
         """
         self._in_a_row += 1
-        meter = self._meters.get(type(frame))
-        wait_ms = meter.take(now_ms) if meter is not None else 0.0
+        wait_ms = self._meters.take(frame, now_ms)
         if not wait_ms and self._in_a_row < FRAMES_IN_A_ROW:
             return None
         self._in_a_row = 0

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outbox.rates import Meter, Rate
+from outbox.rates import Meter, Meters, Rate
 
 
 @given(st.integers(1, 50), st.integers(1, 50), st.lists(st.integers(0, 300), max_size=100))
@@ -29,3 +29,9 @@ def test_a_burst_comes_back_with_time() -> None:
     meter = Meter(Rate(3, 10))
     assert [meter.take(0) for _ in range(5)] == [0, 0, 0, 100, 200]
     assert [meter.take(1_000) for _ in range(4)] == [0, 0, 0, 100]
+
+
+def test_each_kind_of_message_has_its_own_and_a_kind_without_a_rate_is_free() -> None:
+    meters = Meters({str: Rate(1, 10), bytes: Rate(1, 10)})
+    assert [meters.take(message, 0) for message in ("a", "b", b"a", b"b")] == [0, 100, 0, 100]
+    assert [meters.take(1, 0) for _ in range(100)] == [0] * 100

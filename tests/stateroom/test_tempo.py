@@ -1,26 +1,27 @@
 import pytest
 
+from outbox.rates import Meters
 from stateroom.exchange import Awareness, Message, QueryAwareness, SyncStep1, SyncStep2, Update
 from stateroom.limits import RESYNC_S, WINDOW_S
-from stateroom.tempo import RATES, Tempo
+from stateroom.tempo import RATES
 
 MESSAGES: list[Message] = [SyncStep1(b""), SyncStep2(b""), Update(b""), Awareness(()), QueryAwareness()]
 
 
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda message: type(message).__name__)
 def test_a_flood_is_read_at_its_rate(message: Message) -> None:
-    tempo, rate, now_ms, read = Tempo(), RATES[type(message)], 5_000.0, 0
+    meters, rate, now_ms, read = Meters(RATES), RATES[type(message)], 5_000.0, 0
     while now_ms <= 15_000:
-        now_ms += 1000 * tempo.wait_s(message, int(now_ms))
+        now_ms += meters.take(message, int(now_ms))
         read += 1
     assert read == pytest.approx(rate.burst + 10 * rate.per_s, rel=0.01, abs=2)
 
 
 def test_who_merges_what_it_writes_and_asks_now_and_then_never_waits() -> None:
-    tempo = Tempo()
+    meters = Meters(RATES)
     for number in range(10_000):
         now_ms = int(number * WINDOW_S * 1000)
-        assert tempo.wait_s(Update(b""), now_ms) == 0
-        assert tempo.wait_s(Awareness(()), now_ms) == 0
+        assert meters.take(Update(b""), now_ms) == 0
+        assert meters.take(Awareness(()), now_ms) == 0
     for number in range(100):
-        assert tempo.wait_s(SyncStep1(b""), int(number * RESYNC_S * 1000)) == 0
+        assert meters.take(SyncStep1(b""), int(number * RESYNC_S * 1000)) == 0

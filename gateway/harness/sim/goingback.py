@@ -1,11 +1,10 @@
 """Nodes that forget: one is put back to a backup, or the home of one runs twice."""
 
-from collections.abc import Callable
 from typing import Protocol
 
 from gateway.harness.sim.dice import Dice
-from gateway.harness.sim.mesh import SimMesh
 from gateway.harness.sim.plan import Fault
+from gateway.harness.sim.troubled import Troubled
 from outbox.ids import NodeId
 
 _BACKUP_AGE_US = 60_000_000
@@ -13,20 +12,10 @@ _OLD_BACKUP_AGE_US = 300_000_000
 """Outboxes are cut every minute and ledgers after them: what is this old may be forgotten by all."""
 
 
-class World(Protocol):
-    """What these faults need of the troubles of a world (``gateway.harness.sim.troubles``)."""
+class World(Troubled, Protocol):
+    """And what these faults need."""
 
-    mesh: SimMesh
-    is_on: bool
     backed_up: set[NodeId]
-
-    def note(self, who: str, what: str, details: str = "") -> None:
-        """Into the trace."""
-        ...
-
-    def later(self, us: int, action: Callable[..., None], *args: object) -> None:
-        """Do it after a while."""
-        ...
 
     def restart(self, name: NodeId, dice: Dice) -> None:
         """Start a node again after a while."""

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from gateway.harness.sim.announcements import Announcement
 from gateway.harness.sim.dice import Dice
-from gateway.harness.sim.mesh import SimMesh
+from gateway.harness.sim.troubled import Troubled
 from outbox.ids import NodeId
 
 _FOR_MS = (None, 5_000, 60_000, 600_000)
@@ -16,20 +16,10 @@ _OFF_US = 4_000_000
 _LONGER_US = 60_000_000
 
 
-class World(Protocol):
-    """What this fault needs of the troubles of a world (``gateway.harness.sim.troubles``)."""
+class World(Troubled, Protocol):
+    """And what this fault needs."""
 
-    mesh: SimMesh
-    is_on: bool
     in_upkeep: set[NodeId]
-
-    def note(self, who: str, what: str, details: str = "") -> None:
-        """Into the trace."""
-        ...
-
-    def later(self, us: int, action: Callable[..., None], *args: object) -> None:
-        """Do it after a while."""
-        ...
 
 
 def maintenance(troubles: World, dice: Dice) -> Callable[[], None] | None:
