@@ -1,9 +1,11 @@
 """The peer: two NATS servers with JetStream on files, joined by a leaf connection, doing the same steps.
 
 A publishes a request (acknowledged by server 1 once it is stored there); server 2 sources it into its own
-stream; the answerer beside server 2 publishes ``accepted`` and the reply there, both stored, and acknowledges
-the request; server 1 sources both; A acknowledges them. ``sync_interval: always`` syncs each message before
-its ACK; without it the server syncs every two minutes, which is not durable.
+stream; the answerer beside server 2 publishes ``accepted``, the reply and ``processed`` there, all stored,
+and acknowledges the request; server 1 sources them; A acknowledges them. ``sync_interval: always`` syncs each
+message before its ACK; without it the server syncs every two minutes, which is not durable. A server keeps
+what its consumers have acknowledged without a sync, so whoever wants to know that a turn has ended needs the
+message.
 """
 
 import asyncio
@@ -19,6 +21,8 @@ from typing import Any
 
 STARTS_WITHIN_S = 20.0
 BODY = b"x" * 492
+ACCEPTED, REPLY, PROCESSED = b"A", b"R", b"P"
+"""What the first byte of an answer says."""
 
 
 def why_not() -> str:
@@ -67,14 +71,15 @@ def _configure(folder: Path, name: str, port: int, leaf: str, *, always: bool) -
 class JetStreamPair:
     """Agent A of the pair; ``ask`` is one round trip."""
 
-    def __init__(self, stream: Any, subscription: Any) -> None:
+    def __init__(self, stream: Any, subscription: Any, last: bytes) -> None:
         self._stream = stream
         self._subscription = subscription
+        self._last = last
         self._numbers = itertools.count()
         self._waiting: dict[bytes, asyncio.Future[None]] = {}
 
     async def ask(self) -> None:
-        """Request, stored; accepted and reply stored at the other side; reply here."""
+        """Request, stored; what answers it, stored at the other side and here."""
         number = b"%012d" % next(self._numbers)
         future = self._waiting[number] = asyncio.get_running_loop().create_future()
         await self._stream.publish_async("a.out", number + BODY, wait_stall=30)
@@ -84,7 +89,7 @@ class JetStreamPair:
         """Take what comes back."""
         async for message in self._subscription.messages:
             await message.ack()
-            if message.data[:1] == b"R":
+            if message.data[:1] == self._last:
                 future = self._waiting.pop(message.data[1:13], None)
                 if future is not None and not future.done():
                     future.set_result(None)
@@ -92,9 +97,10 @@ class JetStreamPair:
 
 @asynccontextmanager
 async def jetstream_pair(
-    folder: Path, *, always: bool, prefix: Sequence[str] = ()
+    folder: Path, *, always: bool, prefix: Sequence[str] = (), processed: bool = True
 ) -> AsyncIterator[JetStreamPair]:
-    """Two servers, their streams, and the answerer in a process of its own."""
+    """Two servers, their streams, and the answerer in a process of its own; without ``processed`` it stores
+    ``accepted`` and the reply alone."""
     import nats
 
     folder.mkdir()
@@ -115,11 +121,13 @@ async def jetstream_pair(
         stack.push_async_callback(b.close)
         await _streams(a.jetstream(), b.jetstream())
         words = [sys.executable, "-m", "tests.bench.jetstream_answerer", f"nats://127.0.0.1:{far}"]
+        words += ["processed"] if processed else []
         answerer = subprocess.Popen(words, stdout=subprocess.PIPE)
         processes.insert(0, answerer)
         assert answerer.stdout is not None
         assert await asyncio.to_thread(answerer.stdout.readline) == b"ready\n"
-        pair = JetStreamPair(a.jetstream(), await subscription(a.jetstream(), "INA", "b.out"))
+        answers = await subscription(a.jetstream(), "INA", "b.out")
+        pair = JetStreamPair(a.jetstream(), answers, last=PROCESSED if processed else REPLY)
         listening = asyncio.ensure_future(pair.listen())
         stack.callback(listening.cancel)
         await asyncio.wait_for(pair.ask(), STARTS_WITHIN_S)
