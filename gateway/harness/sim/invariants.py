@@ -22,7 +22,7 @@ from outbox.chain import Entry
 from outbox.delivery import INBOX_FULL, is_for_several, settled
 from outbox.envelope import Ack, Event, decode_event, decode_payload
 from outbox.errors import PeerError
-from outbox.ids import AgentId, NodeId
+from outbox.ids import AgentId, Epoch, NodeId, Seq
 from outbox.kinds import RULES, AckStatus, Kind, Outcome
 from outbox.records import Delivery, DeliveryState, Received, Share, TurnState
 from outbox.verification import verify_outbox
@@ -104,7 +104,7 @@ def _sent(mesh: SimMesh, name: NodeId, outbox: OutboxRead) -> Iterator[Finding]:
         lost = node != name or any(event in past.attempts for past in pasts)
         if event not in outbox.attempts and not lost:
             yield Finding(Promise.SENT_IS_KEPT, f"{event} was told sent and is not in the outbox of {name}")
-        elif event in outbox.attempts and event not in outbox.shown:
+        elif event in outbox.attempts and event not in outbox.shown and not _is_unanswered(mesh, name):
             yield Finding(Promise.SENT_IS_KEPT, f"{event} was told sent and {name} shows it to nobody")
     for event, attempts in outbox.attempts.items():
         if attempts != list(range(1, len(attempts) + 1)):
@@ -112,6 +112,11 @@ def _sent(mesh: SimMesh, name: NodeId, outbox: OutboxRead) -> Iterator[Finding]:
     for key, events in outbox.keys.items():
         if len(events) > 1:
             yield Finding(Promise.SENT_IS_KEPT, f"{key} stands for {sorted(events)} at {name}")
+
+
+def _is_unanswered(mesh: SimMesh, name: NodeId) -> bool:
+    """Whether it went back and was put out: nobody says what it had said, so it begins no new epoch."""
+    return name in mesh.outcasts and bool(mesh.homes[name].lost)
 
 
 def _acks(name: NodeId, disk: Disk, outbox: OutboxRead) -> Iterator[Finding]:
@@ -261,6 +266,8 @@ def _cursor(
     upto = disk.head() if source == name else disk.cursor(source)
     if upto is None:
         return
+    if source in mesh.outcasts:
+        writer, outbox = _read_of(mesh, source, (upto.epoch, upto.seq, upto.hash), outbox)
     if source != name and upto.hash != outbox.hashes.get((upto.epoch, upto.seq)):
         yield Finding(Promise.CURSORS_ARE_HONEST, f"{name} stands at another {upto.seq} of {source}")
     for place, event in outbox.deliverable(name):
@@ -272,6 +279,19 @@ def _cursor(
             yield Finding(
                 Promise.CURSORS_ARE_HONEST, f"{name} passed {event.event_id} of {source} and did not take it"
             )
+
+
+def _read_of(
+    mesh: SimMesh, source: NodeId, upto: tuple[Epoch, Seq, bytes], outbox: OutboxRead
+) -> tuple[Disk, OutboxRead]:
+    """The history in which a reader stands: who was put out leads nobody from one that it went back from."""
+    epoch, seq, digest = upto
+    home = mesh.homes[source]
+    for writer in home.lost:
+        past = read_outbox(writer)
+        if outbox.hashes.get((epoch, seq)) != digest and past.hashes.get((epoch, seq)) == digest:
+            return writer, past
+    return home.disk, outbox
 
 
 def _starts_behind(writer: Disk, place: Place) -> bool:

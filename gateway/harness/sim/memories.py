@@ -4,7 +4,7 @@ A node that is put back to an older backup has lost what it said since. What oth
 lost, so it must not be done again; what nobody has read may be, and what may have been is to be reported.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from gateway.engine.doubts import POSSIBLE_DUPLICATE
@@ -38,6 +38,8 @@ class Memories:
 
     def __init__(self, homes: Mapping[str, SimHome], chronicle: Chronicle) -> None:
         self.again: list[Again] = []
+        self.outcasts: Collection[str] = ()
+        """Who was put out: nobody asks them what they know."""
         self._homes = homes
         self._chronicle = chronicle
         self._lapsed: set[tuple[str, str, str]] = set()
@@ -82,7 +84,8 @@ class Memories:
         if sent is not None and not told and not RULES[Kind(sent.kind)].processed:
             accepted = False  # of a reply that was dealt before its node knew there is no ACK to ask about
         self.again.append(Again(node, source, event, told, accepted))
-        wrong = ended and told and not resumed and source != node and self._could_say(node, source)
+        asked = source != node and source not in self.outcasts and self._could_say(node, source)
+        wrong = ended and told and not resumed and asked
         return f"{node} dealt {event} again, although {source} knows its end" if wrong else ""
 
     def _came_late(self, node: str, agent: str, event: EventId) -> bool:

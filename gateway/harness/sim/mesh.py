@@ -77,7 +77,7 @@ class SimMesh:
         self.outcasts: set[NodeId] = set()
         """Honest nodes that were put out: nothing is promised to them any more."""
         self.witness = Witness(self.memories, chronicle, frozenset({LIAR, STRANGER}))
-        self.witness.outcasts = self.outcasts
+        self.witness.outcasts = self.memories.outcasts = self.outcasts
         self.witness.old_may_read_all = not self.topology.refused
         self.twins = Twins(self.network, plan.seed)
         self.trips = Trips()

@@ -12,7 +12,7 @@ from gateway.engine.inputs import FloorRead, Prune
 from gateway.engine.ledgerfloors import lowered
 from gateway.engine.letters import DEAD, about
 from gateway.engine.own_stream import Reason
-from outbox.ids import Epoch, NodeId, Seq, epoch_ordinal, make_epoch
+from outbox.ids import Epoch, EventId, NodeId, Seq, epoch_ordinal, make_epoch
 from outbox.records import DeliveryState, LedgerFloor, TurnState
 from stateroom.view import NodeView
 
@@ -103,6 +103,21 @@ def test_so_it_stays_when_less_is_said_to_be_forgotten_and_rows_go_again(pruned:
     prune(pruned)
     assert pruned.store("b").ledger(pruned.event) == []
     assert pruned.store("b").ledger_floor(A) == at
+
+
+def test_what_it_says_of_less_does_not_lower_how_far_rows_were_forgotten(pruned: Any) -> None:
+    """A turn that ends late goes by the word of now; what was forgotten before stays so."""
+    store = pruned.store("b")
+    kept = store.ledger_floor(A)
+    assert kept.seq > 1
+    store.begin()
+    late = replace(pruned.row("b", pruned.later), event_id=EventId("evt_late"), seq=Seq(1), state=T.DONE)
+    store.put_received(late)
+    store.commit()
+    says(pruned, 1)
+    prune(pruned)
+    assert store.ledger(late.event_id) == [], "it was forgotten by the word of now"
+    assert store.ledger_floor(A) == kept
 
 
 @pytest.mark.parametrize("told", [True, False], ids=["its record is of before", "its record is of now"])
