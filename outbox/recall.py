@@ -38,7 +38,7 @@ class Recall(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     read: tuple[EpochName, Reached] | None
     """How far the emitter remembers reading the other's outbox: what stands after it is read again."""
     open: tuple[EventId, ...] = ()
-    """Events before that place whose turns are open, or were ended where nobody has seen it."""
+    """Events before that place whose turns are open, or were ended perhaps for the second time."""
     more: bool = False
     """The list of open ones goes on in the next ``recall``."""
 
@@ -49,6 +49,8 @@ class Ended(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_
     ref: EventId
     outcome: Outcome
     error: str | None = None
+    by: EventId | None = None
+    """The ACK that said so: who has another one of it in its outbox has ended it twice."""
 
 
 class Recalled(msgspec.Struct, frozen=True, rename="camel", kw_only=True):

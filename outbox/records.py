@@ -113,6 +113,8 @@ class Delivery(Record, frozen=True, gc=False, kw_only=True):
     """When its agent expects to be done, as it said last; by the clock of ``node``."""
     plan_summary: str | None = None
     """What its agent is about to do."""
+    ended_by: EventId | None = None
+    """The first terminal ACK of ``node``: should that node forget it, it may end the turn once more."""
 
 
 class TurnState(StrEnum):

@@ -27,6 +27,7 @@ from outbox.migrations import (
     v13_promises,
     v14_errands,
     v15_changes,
+    v16_ended_by,
 )
 
 COMPONENT = "journal"
@@ -70,4 +71,5 @@ MIGRATIONS = (
     v13_promises.STEP,
     v14_errands.STEP,
     v15_changes.STEP,
+    v16_ended_by.STEP,
 )

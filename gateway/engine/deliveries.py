@@ -48,8 +48,9 @@ def place_of(row: Delivery) -> Along:
     return row.created_at_ms, row.event_id, row.node
 
 
-def on_ack(tick: Tick, source: NodeId, ack: Ack, at: tuple[Epoch, Seq]) -> None:
-    """An ACK arrived, and stands at ``at`` in its outbox. It counts only from a node that was asked.
+def on_ack(tick: Tick, source: NodeId, ack: Ack, at: tuple[Epoch, Seq], said_by: EventId) -> None:
+    """An ACK arrived as the event ``said_by``, and stands at ``at`` in its outbox. It counts only from a node
+    that was asked.
 
     Raises InvalidEvent, before anything changed, when ``engagedAt`` or ``etaAt`` is no time.
     """
@@ -63,7 +64,7 @@ def on_ack(tick: Tick, source: NodeId, ack: Ack, at: tuple[Epoch, Seq]) -> None:
     if ack.status is _HAS_ACCEPTED:
         _on_accepted(tick, row, ack, at)
     elif row.processed_at_ms is None or row.state in _ASKED:
-        _on_processed(tick, row, ack)
+        _on_processed(tick, row, ack, said_by)
 
 
 def on_reply(tick: Tick, source: NodeId, reply: Event, row: Delivery | None) -> bool:
@@ -103,7 +104,7 @@ def _engaged_at_ms(ack: Ack) -> int | None:
     return parse_rfc3339(ack.engaged_at) if ack.engaged_at else None
 
 
-def _on_processed(tick: Tick, row: Delivery, ack: Ack) -> None:
+def _on_processed(tick: Tick, row: Delivery, ack: Ack, said_by: EventId) -> None:
     error = cut(ack.error) if row.dead_at_ms is None else row.error
     engaged_at_ms = _engaged_at_ms(ack)
     if ack.outcome is _OK:
@@ -119,6 +120,7 @@ def _on_processed(tick: Tick, row: Delivery, ack: Ack) -> None:
         engaged_at_ms=engaged_at_ms,
         outcome=ack.outcome,
         error=error,
+        ended_by=row.ended_by or said_by,
     )
     _was_contested(tick, row)
 

@@ -20,7 +20,7 @@ from outbox.chain import Checkpoint, Entry, Head
 from outbox.cursor import floor_in
 from outbox.envelope import EVERYONE, encode_payload
 from outbox.forks import ForkProof
-from outbox.ids import Epoch, epoch_ordinal, make_epoch
+from outbox.ids import Epoch, Seq, epoch_ordinal, make_epoch
 from outbox.recall import StreamEpoch
 from outbox.records import DeliveryState, Identity
 from outbox.store import Store
@@ -180,6 +180,14 @@ def _begin(tick: Tick, own: OwnStream, turns: Turns) -> None:
     tick.effects.append(EpochBegan(tick.identity))
     repeating.begin(tick, previous, known.seq)
     if own.reason in FORGETS:
-        questioning.ask(
-            tick, turns, previous, known.seq, wait=own.ask, take_back=own.reason is Reason.RESTORE
-        )
+        restored = own.reason is Reason.RESTORE
+        certain = (previous, known.seq) if restored else _oldest(tick)
+        questioning.ask(tick, turns, certain, wait=own.ask, take_back=restored)
+
+
+def _oldest(tick: Tick) -> tuple[Epoch, Seq]:
+    """Where this outbox begins. Since when it is another one than it was nobody says: who was met first may
+    have gone back as well, and have read what this node wrote again.
+    """
+    start = tick.store.beginning()
+    return start.epoch, start.seq

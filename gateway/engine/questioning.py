@@ -18,7 +18,7 @@ from gateway.engine.timers import read_by
 from gateway.engine.turnkey import parse_turn_key
 from gateway.engine.turns import Turns
 from outbox.envelope import decode_header, encode_payload
-from outbox.ids import Epoch, EventId, NodeId, Seq
+from outbox.ids import Epoch, EventId, NodeId, Seq, epoch_ordinal
 from outbox.kinds import Kind
 from outbox.recall import Recall
 from outbox.records import DeliveryState, Errand, TurnState
@@ -32,9 +32,9 @@ class Unsure(msgspec.Struct, frozen=True):
 
     since: Epoch
     ended: Epoch
-    """The epoch before. Ends that were said in it and that nobody has seen may be second ones."""
+    """An epoch before. Ends that were said in it, or in one after it, may be second ones."""
     seq: Seq
-    """How far it was seen, or looked at."""
+    """Not up to here: they stand where they are known, or were looked at."""
     wait: bool
     """Others are asked; else all is taken for forgotten."""
     read: dict[NodeId, Place] = {}
@@ -45,9 +45,10 @@ class Unsure(msgspec.Struct, frozen=True):
     """And what waits for another attempt; None while turns are left."""
 
 
-def ask(tick: Tick, turns: Turns, ended: Epoch, seen: Seq, *, wait: bool, take_back: bool) -> None:
+def ask(tick: Tick, turns: Turns, certain: Place, *, wait: bool, take_back: bool) -> None:
     """Ask every node whose events may have come here; without ``wait`` all is taken for forgotten.
 
+    Up to the place ``certain`` this outbox is what it was, and no end that it tells of is a second one.
     Nothing of theirs is dealt from now on. What they are asked, and what is reported, takes a while.
     """
     me, since = tick.identity.node, tick.identity.epoch
@@ -60,7 +61,7 @@ def ask(tick: Tick, turns: Turns, ended: Epoch, seen: Seq, *, wait: bool, take_b
     if take_back:
         tick.errands.begin(tick, TakingHands(turns, Errand(Task.HANDS, me)))
     read = {node: (head.epoch, head.seq) for node, head in tick.store.cursors().items()}
-    unsure = Unsure(since, ended, seen, wait, read)
+    unsure = Unsure(since, *certain, wait, read)
     row = Errand(Task.QUESTION, me, msgspec.json.encode(unsure).decode())
     tick.errands.begin(tick, Questioning(turns, row))
 
@@ -78,7 +79,7 @@ class TakingHands:
 
 
 class Questioning:
-    """Ask each node about what it has sent and what is open here, or was ended unseen; report the rest."""
+    """Ask each node about what it has sent and is open here, or was perhaps ended twice; report the rest."""
 
     def __init__(self, turns: Turns, row: Errand) -> None:
         self.row = row
@@ -89,13 +90,26 @@ class Questioning:
     def some(self, tick: Tick, most: int) -> int:
         """See ``errands.Work``."""
         left = most
-        for step in (self._unseen, self._open, self._sent):
+        for step in (self._ended, self._open, self._sent):
             left -= step(tick, left) if left else 0
         self._say(tick, last=left > 0)
         self.row = replace(self.row, detail=msgspec.json.encode(self._unsure).decode())
         return most - left
 
-    def _unseen(self, tick: Tick, most: int) -> int:
+    def _ended(self, tick: Tick, most: int) -> int:
+        """Of one epoch after another: this node may have begun some before it knew that it had gone back."""
+        looked_at = self._ended_in(tick, most)
+        while looked_at < most and (later := self._next_epoch(tick)) is not None:
+            self._unsure = replace(self._unsure, ended=later, seq=Seq(0))
+            looked_at += self._ended_in(tick, most - looked_at)
+        return looked_at
+
+    def _next_epoch(self, tick: Tick) -> Epoch | None:
+        after, since = epoch_ordinal(self._unsure.ended), epoch_ordinal(self._unsure.since)
+        later = (row.epoch for row in tick.store.ended_epochs() if after < row.ordinal < since)
+        return next(later, None)
+
+    def _ended_in(self, tick: Tick, most: int) -> int:
         entries = tick.store.entries_after(self._unsure.ended, self._unsure.seq, most)
         for header in (decode_header(entry.header) for entry in entries):
             if header.kind == Kind.ACK and header.corr_id is not None:

@@ -61,6 +61,9 @@ def hear(tick: Tick, turns: Turns, arrived: Arrived) -> None:
     said = decode_payload(arrived.event, Recalled)
     for ref in (*(ended.ref for ended in said.ended), *said.accepted):
         event_id(ref)
+    for ended in said.ended:
+        if ended.by is not None:
+            event_id(ended.by)
     row = Errand(Task.HEARD, subject_of(arrived), msgspec.json.encode(said).decode())
     tick.errands.begin(tick, Hearing(turns, row))
     if not said.more and tick.store.doubts().get(arrived.source) == said.since:
@@ -109,7 +112,7 @@ def _hear_another(tick: Tick, source: NodeId, said: Recalled) -> None:
             suspect(tick, ref)
     for ended in said.ended if said.since == tick.identity.epoch else ():
         for row in tick.store.turns_of(source, ended.ref):
-            if row.delivery_count and (row.state is not TurnState.DONE or _ended_since(tick, row)):
+            if row.delivery_count and (row.state is not TurnState.DONE or _ended_since(tick, row, ended)):
                 suspect(tick, row.event_id)
 
 
@@ -152,7 +155,7 @@ class Releasing:
 def _end(tick: Tick, turns: Turns, row: Received, ended: Ended) -> None:
     """It was ended before, and its sender knows: it is not done again."""
     if row.state is TurnState.DONE:
-        if row.delivery_count and _ended_since(tick, row):
+        if row.delivery_count and _ended_since(tick, row, ended):
             tick.open_incident(
                 DUPLICATE_ENGAGEMENT, row.event_id, f"ended before and again by {row.to_agent}"
             )
@@ -168,20 +171,26 @@ def _end(tick: Tick, turns: Turns, row: Received, ended: Ended) -> None:
     turns.turn_away(tick, row, ended.error, ended.outcome)
 
 
-def _ended_since(tick: Tick, row: Received) -> bool:
-    """Whether the end of a turn was said where nobody else had seen it: so it was not the end that is
-    known."""
+def _ended_since(tick: Tick, row: Received, known: Ended) -> bool:
+    """Whether the end of a turn that is said here is not the one that its sender knows.
+
+    A sender of an older version does not name the ACK that it has read: then it is not what others saw here.
+    """
     if (row.source, row.event_id) in tick.said:
         return True  # in this very tick: it stands in no outbox yet
+    ends = _ends_said(tick, row.event_id)
+    if known.by is not None:
+        return bool(ends) and known.by not in ends
     seen = {past.epoch: past.shown for past in tick.store.ended_epochs()}
-    for entry in tick.store.events_about(row.event_id):
-        event = decode_event(entry.body)
-        if event.kind != Kind.ACK or decode_payload(event, Ack).status is not AckStatus.PROCESSED:
-            continue
-        first = tick.store.first_position(event.event_id)
-        if first is None or first[1] > seen.get(first[0], Seq(0)):
-            return True
-    return False
+    places = [tick.store.first_position(end) for end in ends]
+    return any(place is None or place[1] > seen.get(place[0], Seq(0)) for place in places)
+
+
+def _ends_said(tick: Tick, ref: EventId) -> set[EventId]:
+    """The terminal ACKs of an event that are left in the own outbox."""
+    events = [decode_event(entry.body) for entry in tick.store.events_about(ref)]
+    acks = [event for event in events if event.kind == Kind.ACK]
+    return {ack.event_id for ack in acks if decode_payload(ack, Ack).status is AckStatus.PROCESSED}
 
 
 def suspect(tick: Tick, event: EventId) -> None:

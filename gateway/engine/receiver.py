@@ -240,7 +240,7 @@ def _expires_at_ms(event: Event) -> int:
 def _ack(tick: Tick, _residents: Residents, _turns: Turns, arrived: Arrived) -> None:
     ack = decode_payload(arrived.event, Ack)
     _check_ref(arrived.event, ack.ref)
-    on_ack(tick, arrived.source, ack, (arrived.epoch, arrived.entry.seq))
+    on_ack(tick, arrived.source, ack, (arrived.epoch, arrived.entry.seq), arrived.event.event_id)
 
 
 def _dead_letter(tick: Tick, _residents: Residents, turns: Turns, arrived: Arrived) -> None:

@@ -126,4 +126,4 @@ def _is_ended(row: Delivery) -> bool:
 
 def _told(row: Delivery) -> Ended:
     error = row.error if row.dead_at_ms is None else None
-    return Ended(ref=row.event_id, outcome=row.outcome or Outcome.OK, error=error)
+    return Ended(ref=row.event_id, outcome=row.outcome or Outcome.OK, error=error, by=row.ended_by)

@@ -56,10 +56,11 @@ def base_events(ours: str) -> list[dict[str, Any]]:
     ack = {"ref": ours, "status": "processed", "outcome": "failed", "error": "e", "engagedAt": at}
     promise = {"ref": ours, "status": "accepted", "etaAt": at, "planSummary": "p"}
     letter = {"ref": ours, "reason": "r", "attempts": 1, "lastError": "e"}
+    end = {"ref": ours, "outcome": "ok", "error": "e", "by": ours}
     signals = [
         {"signal": "stream_epoch", "previous": EPOCH, "lastKnown": 1, "reason": "r", "remembered": [place]},
         {"signal": "recall", "since": EPOCH, "read": place, "open": [ours], "more": False},
-        {"signal": "recalled", "since": EPOCH, "ended": [{"ref": ours, "outcome": "ok"}], "accepted": [ours]},
+        {"signal": "recalled", "since": EPOCH, "ended": [end], "accepted": [ours]},
         {"signal": "status_request", "ref": ours},
         {"signal": "status_unknown", "ref": ours},
         {"signal": "maintenance", "maintenance": {"until": at, "reason": "r", "over": False}},

@@ -1,16 +1,19 @@
 """A node that has forgotten what it did: others are asked, nothing that was ended is done again."""
 
 from copy import deepcopy
-from typing import Any
+from enum import IntEnum
+from typing import Any, NamedTuple
 
 import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from gateway.courier.limits import CourierLimits
 from gateway.engine import telling
 from gateway.engine.doubts import POSSIBLE_DUPLICATE, EndDoubts
 from gateway.engine.effects import EpochBegan, Handed
-from gateway.engine.inputs import FloorRead, PageRead, Prune, Settle
+from gateway.engine.inputs import FloorRead, PageRead, Prune, Settle, StreamKnown, Unsubscribe
 from gateway.engine.limits import RECALL_AGAIN_MS
 from gateway.engine.own_stream import Reason
 from gateway.engine.policy import Policy, Retention
@@ -365,6 +368,130 @@ def test_what_comes_back_from_a_hand_is_not_dealt_before_its_sender_has_answered
     mesh.meet()
     row = mesh.row("b", event)
     assert (row.state, row.outcome, row.delivery_count) == (T.DONE, Outcome.OK, turn.delivery_count)
+
+
+class Known(IntEnum):
+    """What the copy of a home knows of a message."""
+
+    ITS_END = 0
+    ITS_LEASE = 1
+    ITS_TURN = 2
+    NOTHING = 3
+
+
+class Fate(NamedTuple):
+    """What b knew of a message when its home was copied, and what ended when."""
+
+    known: Known
+    before: bool
+    """It ended before the copy was put back: a has read that, and b has forgotten it."""
+    again: bool
+    """And behind it."""
+
+
+FATES = st.builds(Fate, st.sampled_from(Known), st.booleans(), st.booleans())
+
+
+def goes_on(make_world: Any, fates: list[Fate]) -> tuple[Any, list[EventId]]:
+    """``b`` is put back by hand and meets ``c`` first, which knows nothing of it: nobody tells b that it has
+    gone back before all that is dealt is ended, and c has read it.
+    """
+    world = make_world("a", "b", "c", limits=CourierLimits(max_depth=100, max_deliveries=100))
+    world.live("a", "ann")
+    world.live("b", "bob")
+    for name in ("a", "b", "c"):
+        world.members[NodeId(name)] = NodeView(node=NodeId(name), public_key=b"k" * 32, role="member")
+    world.see()
+    order = sorted(range(len(fates)), key=lambda number: fates[number].known)
+    events: dict[int, EventId] = {}
+    for number in order:
+        if fates[number].known is not Known.NOTHING:
+            events[number] = world.sent("a", "ann", "bob")
+    end_some(world, [events[number] for number in events if fates[number].known is Known.ITS_END])
+    hold(world, [events[number] for number in events if fates[number].known is Known.ITS_LEASE])
+    backup = deepcopy(world.store("b"))
+    for number in order:
+        if fates[number].known is Known.NOTHING:
+            events[number] = world.sent("a", "ann", "bob")
+    end_some(world, [events[number] for number in order if fates[number].before])
+    for _ in range(40):
+        world.sent("b", "bob", "ann")  # a has read more of this history than there is of the other
+    world.pull("a", "b")
+    world.come_back("b", backup)
+    world.tick("b", StreamKnown(NodeId("c"), None))
+    end_some(world, [events[number] for number in order if fates[number].again])
+    return world, [events[number] for number in range(len(fates))]
+
+
+def hold(world: Any, events: list[EventId]) -> None:
+    """bob has these in hand, and gives all others back."""
+    world.pull("b", "a")
+    turns = world.listen("b", "bob", credit=100)
+    world.tick("b", Unsubscribe("socket"))
+    for turn in turns:
+        if turn.event_id not in events:
+            world.nack("b", "bob", turn.event_id, turn.lease_id)
+
+
+def end_some(world: Any, events: list[EventId]) -> None:
+    """b reads what a has sent; of what is open there these end."""
+    hold(world, events)
+    for event in events:
+        row = world.row("b", event)
+        if row.state is T.LEASED:
+            world.settle("b", "bob", event, lease_id=row.lease_id)
+
+
+def unnamed(**said: Any) -> Ended:
+    """As a version said it that did not keep which ACK it had read."""
+    return Ended(**{name: value for name, value in said.items() if name != "by"})
+
+
+def told_of_two(world: Any) -> set[EventId]:
+    return {EventId(subject) for kind, subject in world.incidents("b") if kind == DUPLICATE_ENGAGEMENT}
+
+
+def ended_twice(fates: list[Fate], events: list[EventId]) -> set[EventId]:
+    pairs = zip(fates, events, strict=True)
+    return {event for fate, event in pairs if fate.known is not Known.ITS_END and fate.before and fate.again}
+
+
+@pytest.mark.parametrize("epochs", [0, 1, 2])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(fates=st.lists(FATES, min_size=1, max_size=6))
+@example(fates=[Fate(Known.NOTHING, before=True, again=True)])
+def test_what_was_ended_twice_is_reported_whoever_has_read_the_second_end(
+    make_world: Any, epochs: int, fates: list[Fate]
+) -> None:
+    """Seed 1014504. Whether a node has read an end says nothing when it has gone back as well, and b may have
+    begun epochs before it knew."""
+    world, events = goes_on(make_world, fates)
+    for reason in (*[Reason.FAILED_SYNC] * epochs, None):
+        world.pull("c", "b")
+        world.come_back("b", world.store("b"), reason)
+        world.tick("b", StreamKnown(NodeId("c"), None))
+        world.tick("b")
+    world.pull("c", "b")
+    assert len(world.store("b").ended_epochs()) == epochs
+    world.nodes["b"].own.forgot(world.epoch_of("b"))  # what a shows is not in its outbox
+    world.tick("b")
+    world.meet()
+    assert world.store("b").doubts() == {}
+    assert told_of_two(world) == ended_twice(fates, events)
+
+
+def test_of_a_sender_that_names_no_ack_the_end_that_others_have_seen_counts(
+    make_world: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An older version. Nothing that ended once is reported as ended twice."""
+    fates = [Fate(known, before=True, again=again) for known in Known for again in (False, True)]
+    world, events = goes_on(make_world, fates)
+    world.nodes["b"].own.forgot(world.epoch_of("b"))
+    monkeypatch.setattr(telling, "Ended", unnamed)
+    world.tick("b")
+    world.meet()
+    assert world.store("b").doubts() == {}
+    assert told_of_two(world) <= ended_twice(fates, events)
 
 
 def test_a_failed_sync_begins_an_epoch_and_doubts_nobody(mesh: Any, only: Any) -> None:
