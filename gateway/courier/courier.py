@@ -15,11 +15,13 @@ from collections.abc import Callable
 from itertools import islice
 
 from gateway.courier.errors import Conflict, InvalidCredit, UnknownStream
+from gateway.courier.halts import Halt, Halts
 from gateway.courier.item import HandOver, Item, ItemId, Lease, Pumped
 from gateway.courier.limits import DEALT_MAX, CourierLimits
 from gateway.courier.stream import Stream
 from gateway.courier.subscriptions import Subscription
 from gateway.courier.timers import Timers
+from outbox.ids import NodeId
 
 
 class Courier:
@@ -32,6 +34,9 @@ class Courier:
         self._sessions: dict[tuple[str, str], Subscription] = {}
         self._timers: Timers[tuple[str, ItemId]] = Timers()
         self._dirty: dict[str, Stream] = {}
+        self._halts = Halts()
+        self._spent: dict[NodeId, dict[tuple[str, ItemId], None]] = {}
+        """Items of halted sources that have had their deliveries."""
 
     # --- what comes in
 
@@ -55,9 +60,17 @@ class Courier:
         known = self._streams.get(stream)
         return list(known.leased) if known is not None and len(known.leased) <= at_most else []
 
-    def items(self) -> list[Item]:
-        """Everything that is here, in flight or not."""
-        return [item for stream in self._streams.values() for item in stream.items.values()]
+    def items(self, stream: str) -> list[Item]:
+        """Everything that a stream holds, in flight or not; nothing of an unknown one."""
+        known = self._streams.get(stream)
+        return list(known.items.values()) if known is not None else []
+
+    def ids(self) -> list[ItemId]:
+        """The ids of all that is here, those of one stream together."""
+        found: list[ItemId] = []
+        for stream in self._streams.values():
+            found += stream.items
+        return found
 
     def in_hand(self) -> list[ItemId]:
         """The ids of all that is in flight."""
@@ -74,31 +87,34 @@ class Courier:
         target.hold(item)
         self._queue(target, item, item.ready_at_ms, now_ms)
 
-    def withhold(self, stream: str, item_id: ItemId) -> bool:
-        """Let an item wait for ``let_go``; it still counts. False when it is gone.
-
-        One that is in a hand stays there; when it comes back it waits as well.
-        """
+    def withhold(self, stream: str, item_id: ItemId) -> None:
+        """Let an item wait for ``let_go``; it still counts. One that is gone, or in a hand, is fine."""
         target = self._streams.get(stream)
         item = target.items.get(item_id) if target is not None else None
-        if target is None or item is None:
-            return False
-        if item_id in target.leased:
-            item.kept_back = True
-        else:
+        if target is not None and item is not None and item_id not in target.leased:
             self._timers.cancel((stream, item_id))
             target.waiting.leave(item)
-        return True
 
     def let_go(self, stream: str, item_id: ItemId, now_ms: int) -> None:
         """Deal an item again that was withheld; one that is gone, or in a hand, is fine."""
         target = self._streams.get(stream)
         item = target.items.get(item_id) if target is not None else None
-        if target is None or item is None:
-            return
-        item.kept_back = False
-        if item_id not in target.leased:
+        if target is not None and item is not None and item_id not in target.leased:
             self._queue(target, item, item.ready_at_ms, now_ms)
+
+    def halt(self, source: NodeId, how: Halt | None, now_ms: int) -> None:
+        """Deal nothing of a source, or nothing new, or with None all again. It still counts.
+
+        What is in a hand stays there, and waits as well when it comes back. What is dealt again stands where
+        it stood.
+        """
+        if not self._halts.set(source, how):
+            return
+        for name, item_id in self._spent.pop(source, ()):
+            self._timers.set((name, item_id), now_ms)
+        for stream in self._streams.values():
+            stream.waiting.give_back(source)
+            self._touch(stream)
 
     def restore(self, stream: str, item: Item, lease_id: str, session: str, now_ms: int) -> None:
         """Take back a lease that survived a restart, with its full term again. Raises Conflict."""
@@ -207,6 +223,8 @@ class Courier:
         target = self._streams.get(stream)
         if target is not None:
             self._timers.cancel((stream, item_id))
+            if item_id[0] in self._spent:
+                self._spent[item_id[0]].pop((stream, item_id), None)
             target.release(item_id)
 
     # --- what goes out
@@ -217,9 +235,10 @@ class Courier:
         for name, item_id in islice(self._timers.pop_due(now_ms), most):
             self._due(self._streams[name], item_id, exhausted)
         hand_overs: list[HandOver] = []
-        dirty, self._dirty = self._dirty, {}
+        dirty, self._dirty, left = self._dirty, {}, most
         for stream in dirty.values():
-            dealt = stream.deal(new_lease_id, most - len(hand_overs))
+            dealt, looked_at = stream.deal(new_lease_id, left)
+            left -= looked_at
             for hand_over in dealt:
                 self._timers.set((stream.name, hand_over.item_id), now_ms + self._limits.lease_ms)
             hand_overs += dealt
@@ -248,7 +267,7 @@ class Courier:
     def _made(self, name: str) -> Stream:
         stream = self._streams.get(name)
         if stream is None:
-            stream = self._streams[name] = Stream(name, self._limits)
+            stream = self._streams[name] = Stream(name, self._limits, self._halts)
         return stream
 
     def _touch(self, stream: Stream) -> None:
@@ -272,17 +291,18 @@ class Courier:
 
     def _return(self, stream: Stream, item: Item, ready_at_ms: int, now_ms: int) -> None:
         self._timers.cancel((stream.name, item.id))
-        if stream.take_back(item):
-            self._queue(stream, item, ready_at_ms, now_ms)
+        stream.take_back(item)
+        self._queue(stream, item, ready_at_ms, now_ms)
 
     def _due(self, stream: Stream, item_id: ItemId, exhausted: list[tuple[str, Item]]) -> None:
         """A lease ran out, a delay is over, or the deliveries are used up."""
         item = stream.items[item_id]
-        if not stream.take_back(item):
-            return
-        if item.deliveries >= self._limits.max_deliveries:
-            stream.release(item_id)
-            exhausted.append((stream.name, item))
-        else:
+        stream.take_back(item)
+        if item.deliveries < self._limits.max_deliveries:
             stream.waiting.join(item)
             self._touch(stream)
+        elif self._halts and self._halts.stop(item):
+            self._spent.setdefault(item_id[0], {})[stream.name, item_id] = None
+        else:
+            stream.release(item_id)
+            exhausted.append((stream.name, item))

@@ -36,8 +36,8 @@ class Item(msgspec.Struct, gc=False):
     """Not handed over before this monotonic time."""
     deliveries: int = 0
     """Hand-overs so far, the running one included."""
-    kept_back: bool = False
-    """It is in a hand, and is not dealt again when it comes back."""
+    place: int = 0
+    """When it joined the line that it stands in, among the others of its stream."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.priority < PRIORITIES:

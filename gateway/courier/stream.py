@@ -6,12 +6,13 @@ An item of a stream is in exactly one place::
                    ▲           ▲            │
                    └─ nack ────┴── expired ─┴───────▶ exhausted, after max_deliveries
 
-``discard`` takes it out of any of them.
+``discard`` takes it out of any of them. While its source is halted it stays where it waits.
 """
 
 from collections.abc import Callable
 
 from gateway.courier.errors import Conflict, StreamFull, UnknownLease
+from gateway.courier.halts import Halts
 from gateway.courier.item import HandOver, Item, ItemId, Lease
 from gateway.courier.limits import PRIORITIES, CourierLimits
 from gateway.courier.subscriptions import Ring, Subscription
@@ -21,8 +22,9 @@ from gateway.courier.waiting import WaitingLine
 class Stream:
     """The state of one stream."""
 
-    def __init__(self, name: str, limits: CourierLimits) -> None:
+    def __init__(self, name: str, limits: CourierLimits, halts: Halts) -> None:
         self.name = name
+        self._halts = halts
         self.items: dict[ItemId, Item] = {}
         """All that is held, oldest first."""
         self.leased: dict[ItemId, Lease] = {}
@@ -52,11 +54,9 @@ class Stream:
         if item is not None and self.leased.pop(item_id, None) is None:
             self.waiting.leave(item)
 
-    def take_back(self, item: Item) -> bool:
-        """End its lease, if it has one; whether it is free to be dealt again."""
+    def take_back(self, item: Item) -> None:
+        """End its lease, if it has one."""
         self.leased.pop(item.id, None)
-        free, item.kept_back = not item.kept_back, False
-        return free
 
     def lease(self, item_id: ItemId, lease_id: str | None, session: str | None) -> Item:
         """The item whose live lease the caller names. Raises UnknownLease."""
@@ -92,16 +92,24 @@ class Stream:
         """Whether something waits and somebody can take it."""
         return bool(self.ring.turns and self.waiting)
 
-    def deal(self, new_lease_id: Callable[[], str], most: int) -> list[HandOver]:
-        """Hand out what waits, as far as credit goes: the delivery is counted before it is handed over."""
+    def deal(self, new_lease_id: Callable[[], str], most: int) -> tuple[list[HandOver], int]:
+        """Hand out what waits, as far as credit goes: the delivery is counted before it is handed over.
+
+        Looks at no more items than ``most``; returns also at how many.
+        """
         dealt: list[HandOver] = []
-        for _ in range(most):
+        passed = 0
+        while len(dealt) + passed < most:
             item = self.waiting.take() if self.ring.turns else None
             if item is None:
                 break
+            if self._halts and self._halts.stop(item):
+                self.waiting.set_aside(item)
+                passed += 1
+                continue
             reader = self.ring.spend()
             item.deliveries += 1
             lease = Lease(new_lease_id(), reader.session, reader.id if reader.session is None else None)
             self.leased[item.id] = lease
             dealt.append(HandOver(reader.id, self.name, item.id, lease.id, reader.session, item.deliveries))
-        return dealt
+        return dealt, len(dealt) + passed

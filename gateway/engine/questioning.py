@@ -5,13 +5,12 @@ What there is to ask about may be a hundred thousand turns: it is asked in parts
 it is the last. Nothing of a node is dealt before it has answered that.
 """
 
-from itertools import islice
-
 import msgspec
 from msgspec.structs import replace
 
 from gateway.engine.deliveries import OLDEST, Along, place_of
 from gateway.engine.errands import Task
+from gateway.engine.inorder import InOrder
 from gateway.engine.recall import cut, signal, suspect
 from gateway.engine.tick import Tick
 from gateway.engine.timers import read_by
@@ -49,11 +48,11 @@ def ask(tick: Tick, turns: Turns, certain: Place, *, wait: bool, take_back: bool
     """Ask every node whose events may have come here; without ``wait`` all is taken for forgotten.
 
     Up to the place ``certain`` this outbox is what it was, and no end that it tells of is a second one.
-    Nothing of theirs is dealt from now on. What they are asked, and what is reported, takes a while.
+    Whoever has sent something has left a cursor. Nothing of theirs is dealt from now on. What they are asked,
+    and what is reported, takes a while.
     """
     me, since = tick.identity.node, tick.identity.epoch
-    senders = {parse_turn_key(key)[0] for key in turns.keys_of(None)}
-    sources = {*tick.store.cursors(), *senders, *(peer.node for peer in tick.view.peers(me))} - {me}
+    sources = {*tick.store.cursors(), *(peer.node for peer in tick.view.peers(me))} - {me}
     sources = {source for source in sources if tick.view.revoked(source) is None}
     for source in sorted(sources) if wait else ():
         tick.store.doubt(source, since)
@@ -84,7 +83,7 @@ class Questioning:
     def __init__(self, turns: Turns, row: Errand) -> None:
         self.row = row
         self._unsure = msgspec.json.decode(row.detail, type=Unsure)
-        self._turns = iter(sorted(key for key in turns.keys_of(None) if key > self._unsure.turn))
+        self.left = InOrder(turns.all(), None, self._unsure.turn)
         self._refs: dict[NodeId, list[EventId]] = {}
 
     def some(self, tick: Tick, most: int) -> int:
@@ -121,7 +120,9 @@ class Questioning:
         return len(entries)
 
     def _open(self, tick: Tick, most: int) -> int:
-        keys = list(islice(self._turns, most))
+        if not self.left.sort(most):
+            return most
+        keys = self.left.take(most)
         for source, event, _ in map(parse_turn_key, keys):
             self._ask_about(tick, source, event)
             if source == tick.identity.node or not self._unsure.wait:
@@ -198,15 +199,16 @@ class AskingAgain:
     def __init__(self, turns: Turns, row: Errand) -> None:
         self.row = row
         self._again = msgspec.json.decode(row.detail, type=Again)
-        keys = turns.keys_of(NodeId(row.subject))
-        self._left = iter(sorted(key for key in keys if key > self._again.turn))
+        self.left = InOrder(turns.all(), NodeId(row.subject), self._again.turn)
 
     def some(self, tick: Tick, most: int) -> int:
         """See ``errands.Work``. Who has answered, or is asked in a later epoch, is not asked any more."""
         node, again = NodeId(self.row.subject), self._again
         if tick.store.doubts().get(node) != again.since:
             return 0
-        keys = list(islice(self._left, most))
+        if not self.left.sort(most):
+            return most
+        keys = self.left.take(most)
         refs = list(dict.fromkeys(parse_turn_key(key)[1] for key in keys))
         if len(keys) < most:
             _question(tick, node, again.since, again.read, refs)

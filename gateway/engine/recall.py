@@ -6,7 +6,6 @@ it is read after it. What was ended is not done again; what was only accepted ma
 """
 
 from collections.abc import Iterator
-from itertools import islice
 from typing import TypeVar
 
 import msgspec
@@ -14,6 +13,7 @@ from msgspec.structs import replace
 
 from gateway.engine.doubts import POSSIBLE_DUPLICATE, DoubtsEnded, EndDoubts
 from gateway.engine.errands import Task
+from gateway.engine.inorder import InOrder
 from gateway.engine.latecomers import may_be_missed
 from gateway.engine.limits import RECALL_REFS_MAX
 from gateway.engine.tick import Arrived, Tick
@@ -137,11 +137,13 @@ class Releasing:
         self.row = row
         self._turns = turns
         self._since, _, reported = row.detail.partition(" ")
-        self._left = iter(sorted(key for key in turns.keys_of(NodeId(row.subject)) if key > reported))
+        self.left = InOrder(turns.all(), NodeId(row.subject), reported)
 
     def some(self, tick: Tick, most: int) -> int:
         """See ``errands.Work``."""
-        source, keys = NodeId(self.row.subject), list(islice(self._left, most))
+        if not self.left.sort(most):
+            return most
+        source, keys = NodeId(self.row.subject), self.left.take(most)
         for key in keys:
             suspect(tick, parse_turn_key(key)[1])
         if len(keys) == most:

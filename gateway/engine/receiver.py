@@ -293,9 +293,10 @@ def _ask_if_passed(tick: Tick, turns: Turns, arrived: Arrived, said: StreamEpoch
 
 def _note_passed(tick: Tick, turns: Turns, source: NodeId) -> None:
     """What was not read may have said that a reply which an agent has in hand went to its fallback too."""
-    for row in turns.dealt(tick, source):
-        owner = tick.view.owner(row.to_agent) if row.kind == Kind.REPLY else None
-        if owner is not None and owner.fallback:
+    found = (tick.view.owner(agent) for agent in tick.view.agents)
+    agents = [owner.agent for owner in found if owner is not None and owner.fallback]
+    for row in (row for agent in agents for row in turns.dealt(tick, source, agent)):
+        if row.kind == Kind.REPLY:
             detail = f"{row.to_agent} has it; whether it went to another node as well was passed unread"
             tick.note_incident(POSSIBLE_DUPLICATE, row.event_id, detail)
 

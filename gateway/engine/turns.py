@@ -26,7 +26,7 @@ from gateway.engine.latecomers import AGENT_REMOVED
 from gateway.engine.limits import DUE_MAX, HANDS_MAX, PRIORITY_NORMAL
 from gateway.engine.takenback import TakenBack, not_in_hand
 from gateway.engine.tick import Tick
-from gateway.engine.turnkey import TurnKey, turn_key, turn_text
+from gateway.engine.turnkey import TurnKey, turn_key
 from gateway.engine.withheld import Withheld
 from gateway.routing import inbox_stream
 from outbox.blobref import BlobId
@@ -43,8 +43,8 @@ FOREIGN_AGENT = "foreign_agent"
 class Turns:
     """The open turns of one gateway. Rebuilt from the store at start and after a failed transaction.
 
-    A turn has its item in the courier, or stands in ``held``; its deadlines are of the wall clock. What
-    nobody has been handed yet is ``withheld`` in the courier while its stream is behind.
+    A turn has its item in the courier, or stands in ``held``; its deadlines are of the wall clock. What is
+    not to be dealt yet is ``withheld`` in the courier.
     """
 
     def __init__(self, courier: Courier, lease_ms: int, hold_ms: int) -> None:
@@ -61,11 +61,11 @@ class Turns:
     def load(self, store: Store, now: Now) -> None:
         """Queue again what is unacknowledged; a lease that was live goes on for its session."""
         self._fullness = Fullness(store.incidents(open_only=True))
-        self.withheld.load(store)
+        self.withheld.load(store, now)
         self.taken_back.load(store)
         for row in map(self.taken_back.admit, store.open_turns()):
             self._admit(row, decode_event(row.body), now, row.expires_at_ms)
-            self.withheld.admit(store, row, now)
+            self.withheld.admit(store, row)
 
     # --- inboxes
 
@@ -78,15 +78,16 @@ class Turns:
         for reader in [reader for reader, whose in self._readers.items() if whose == agent]:
             self.unsubscribe(reader, now)
 
-    def keys_of(self, source: NodeId | None) -> list[str]:
-        """The keys of all turns that a node has sent; None: that any has."""
-        keys = (*(item.id for item in self._courier.items()), *self._held.turns())
-        return [turn_text(key) for key in keys if source is None or source == key[0]]
+    def all(self) -> list[TurnKey]:
+        """The keys of all that are open: a copy, and nothing else is done with each."""
+        keys = self._courier.ids()
+        keys += self._held.turns()
+        return keys
 
-    def dealt(self, tick: Tick, source: NodeId) -> list[Received]:
-        """The turns of a node that somebody has, or had."""
-        keys = [item.id for item in self._courier.items() if item.deliveries and item.id[0] == source]
-        return [self._row(tick, key) for key in keys]
+    def dealt(self, tick: Tick, source: NodeId, agent: AgentId) -> list[Received]:
+        """The turns of a node that an agent has, or had."""
+        items = self._courier.items(inbox_stream(agent))
+        return [self._row(tick, item.id) for item in items if item.deliveries and item.id[0] == source]
 
     # --- what comes in
 

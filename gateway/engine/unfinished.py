@@ -28,21 +28,27 @@ _ALONE: dict[Task, Callable[[Errand], Work[Tick]]] = {
     Task.SAYING: SayingAgain,
 }
 _WITH_TURNS: dict[Task, Callable[[Turns, Errand], Work[Tick]]] = {
-    Task.AGAIN: AskingAgain,
     Task.ARRIVAL: Arriving,
     Task.HANDS: TakingHands,
     Task.HEARD: Hearing,
     Task.JOINING: Joining,
     Task.LEAVING: Leaving,
     Task.LOSS: Losing,
+    Task.VOUCHING: Vouching,
+}
+_IN_ORDER: dict[Task, type[AskingAgain | Questioning | Releasing]] = {
+    Task.AGAIN: AskingAgain,
     Task.QUESTION: Questioning,
     Task.RELEASE: Releasing,
-    Task.VOUCHING: Vouching,
 }
 
 
 def resumed(row: Errand, turns: Turns) -> Work[Tick]:
     """What does the rest of it. Raises ValueError for one of a later version."""
     task = Task(row.kind)
+    if task in _IN_ORDER:
+        work = _IN_ORDER[task](turns, row)
+        work.left.sort_all()
+        return work
     alone = _ALONE.get(task)
     return alone(row) if alone is not None else _WITH_TURNS[task](turns, row)

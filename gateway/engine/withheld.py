@@ -1,19 +1,24 @@
 """Turns that nobody is dealt yet, although they are accepted: what is known of their stream may not be all.
 
-A stream that is *behind* its advertised head may still take back what it brought; a node that is *doubted*
-has yet to say what of its events was dealt with here before this node forgot it. The first ends with time,
-the second only with the answer, or when an operator says that none will come. A turn whose event names a
-blob waits for that too. Whatever it waits for, it is dealt when nothing is left to wait for.
+A stream that is *behind* its advertised head may still take back what it brought: a later attempt that went
+elsewhere, or the sender's dead letter. That wait ends when the stream is read to the head that its link
+advertised, when that link is gone, or when the stream has not moved for ``BEHIND_MS_MAX``: then what was read
+is all that can be had. A node that is *doubted* has yet to say what of its events was dealt with here before
+this node forgot it; that ends only with the answer, or when an operator says that none will come. Both halt
+the source in the courier, so nobody looks at its turns. A turn whose event names a blob waits for that too,
+by itself. Whatever it waits for, it is dealt when nothing is left to wait for.
 """
 
 from collections.abc import Mapping
 
 from gateway.courier.courier import Courier
+from gateway.courier.halts import Halt
+from gateway.courier.timers import Timers
 from gateway.engine.awaited import Awaited, is_missing
 from gateway.engine.bloblife import BlobsMissing
 from gateway.engine.errands import Task
 from gateway.engine.inputs import Now
-from gateway.engine.parked import Parked
+from gateway.engine.limits import BEHIND_MS_MAX
 from gateway.engine.tick import Tick
 from gateway.engine.turnkey import TurnKey, turn_key
 from gateway.routing import inbox_stream
@@ -24,35 +29,34 @@ from outbox.store import Store
 
 
 class Withheld:
-    """What waits in the courier, by the node that it came from."""
+    """What waits in the courier, and for what."""
 
     def __init__(self, courier: Courier) -> None:
         self._courier = courier
-        self._parked = Parked()
+        self._behind: Timers[NodeId] = Timers()
+        """Streams that are waited for, and until when."""
         self._awaited = Awaited()
         self._doubted: Mapping[NodeId, Epoch] = {}
         self._arriving: set[str] = set()
         """Blobs that have come when this begins, and that turns still wait for."""
 
-    def load(self, store: Store) -> None:
+    def load(self, store: Store, now: Now) -> None:
         """Who is doubted outlives the process."""
-        self._doubted = store.doubts()
+        self._doubt(store, now)
         self._arriving = {row.subject for row in store.errands() if row.kind == Task.ARRIVAL}
 
-    def admit(self, store: Store, row: Received, now: Now) -> None:
-        """A turn that is here again after a start waits while its source is doubted or its blob missing.
+    def admit(self, store: Store, row: Received) -> None:
+        """A turn that is here again after a start waits while its blob is missing.
 
-        One in a hand stays there: only when it comes back it waits.
+        One in a hand stays there.
         """
-        if row.source in self._doubted:
-            self._park(turn_key(row), now)
         if row.state is TurnState.QUEUED and (is_missing(store, row.blob) or row.blob in self._arriving):
             self._await(row)
 
     def take(self, tick: Tick, row: Received) -> None:
         """A turn that was just queued waits while its source is behind or doubted, or its blob missing."""
-        if tick.peers.is_behind(row.source) or row.source in self._doubted:
-            self._park(turn_key(row), tick.now)
+        if tick.peers.is_behind(row.source):
+            self._wait_for(row.source, tick.now)
         if is_missing(tick.store, row.blob):
             self._await(row)
             tick.effects.append(BlobsMissing())
@@ -61,38 +65,31 @@ class Withheld:
 
     def hold_back(self, tick: Tick, sources: set[NodeId]) -> None:
         """These streams have more to tell: what nobody was handed yet waits until it is read."""
-        for item in self._courier.items() if sources else ():
-            if item.id[0] in sources and not item.deliveries:
-                self._park(item.id, tick.now)
+        for source in sources:
+            self._wait_for(source, tick.now)
 
     def stream_moved(self, source: NodeId, now: Now) -> None:
-        """A stream goes on, and is not yet where it was advertised to be."""
-        self._parked.moved(source, now.mono_ms)
+        """A stream goes on, and is not yet where it was advertised to be: its bound begins anew."""
+        if self._behind.at_ms(source) is not None:
+            self._behind.set(source, now.mono_ms + BEHIND_MS_MAX)
 
     def go_on(self, source: NodeId, now: Now) -> None:
         """All that can be had of a stream was read: deal what waited for it, unless it is doubted."""
-        if source in self._doubted:
-            return
-        for key in self._parked.release(source):
-            if key not in self._awaited:
-                self._courier.let_go(inbox_stream(key[2]), key, now.mono_ms)
+        if self._behind.at_ms(source) is not None:
+            self._behind.cancel(source)
+            self._judge(source, now)
 
     def doubt(self, tick: Tick) -> None:
         """Deal nothing more of nodes that have to say what was dealt with."""
-        self._doubted = tick.store.doubts()
-        for item in self._courier.items() if self._doubted else ():
-            if item.id[0] in self._doubted:
-                self._park(item.id, tick.now)
+        self._doubt(tick.store, tick.now)
 
     def trust(self, tick: Tick, source: NodeId) -> None:
         """A node has said it: what is still open is dealt."""
         self._doubted = tick.store.doubts()
-        if not tick.peers.is_behind(source):
-            self.go_on(source, tick.now)
+        self._judge(source, tick.now)
 
     def drop(self, key: TurnKey) -> None:
         """A turn waits no longer; one that does not wait is fine."""
-        self._parked.drop(key)
         self._awaited.drop(key)
 
     def awaiting(self, blob: BlobId, most: int) -> list[TurnKey]:
@@ -103,17 +100,16 @@ class Withheld:
         """The blob of a turn has come: it is dealt unless it waits for something else."""
         key = turn_key(row)
         self._awaited.drop(key)
-        if key not in self._parked:
-            self._courier.let_go(inbox_stream(row.to_agent), key, now.mono_ms)
+        self._courier.let_go(inbox_stream(row.to_agent), key, now.mono_ms)
 
     def let_go_late(self, now: Now) -> None:
         """Deal what has waited for long enough."""
-        for source in self._parked.due(now.mono_ms):
-            self.go_on(source, now)
+        for source in self._behind.pop_due(now.mono_ms):
+            self._judge(source, now)
 
     def next_ms(self) -> int | None:
         """When the next one will have."""
-        return self._parked.next_ms()
+        return self._behind.next_ms()
 
     def _await(self, row: Received) -> None:
         assert row.blob is not None
@@ -121,6 +117,16 @@ class Withheld:
         self._courier.withhold(inbox_stream(row.to_agent), key)
         self._awaited.add(row.blob, key)
 
-    def _park(self, key: TurnKey, now: Now) -> None:
-        if self._courier.withhold(inbox_stream(key[2]), key):
-            self._parked.add(key, now.mono_ms)
+    def _wait_for(self, source: NodeId, now: Now) -> None:
+        if self._behind.at_ms(source) is None:
+            self._behind.set(source, now.mono_ms + BEHIND_MS_MAX)
+            self._judge(source, now)
+
+    def _doubt(self, store: Store, now: Now) -> None:
+        self._doubted = store.doubts()
+        for source in self._doubted:
+            self._judge(source, now)
+
+    def _judge(self, source: NodeId, now: Now) -> None:
+        behind = Halt.NEW if self._behind.at_ms(source) is not None else None
+        self._courier.halt(source, Halt.ALL if source in self._doubted else behind, now.mono_ms)

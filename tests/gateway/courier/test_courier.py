@@ -4,11 +4,14 @@ import pytest
 
 from gateway.courier.courier import Courier
 from gateway.courier.errors import Conflict, InvalidCredit, StreamFull, UnknownLease, UnknownStream
-from gateway.courier.item import HandOver, Item, ItemId
+from gateway.courier.halts import Halt
+from gateway.courier.item import HandOver, Item, ItemId, Pumped
 from gateway.courier.limits import CourierLimits
 from outbox.ids import AgentId, EventId, NodeId
 
 INBOX = "agents/jen/inbox"
+
+A = NodeId("a")
 
 
 def key(name: str) -> ItemId:
@@ -75,13 +78,13 @@ def test_a_full_stream_refuses_and_keeps_a_tenth_for_urgent_ones() -> None:
         desk.offer("alarm-2", priority=0)
     desk.read("sub", 1)
     assert desk.names() == ["alarm"]
-    assert len(desk.courier.items()) == 10
+    assert len(desk.courier.ids()) == 10
 
 
 def test_a_withheld_item_counts_and_is_not_dealt() -> None:
     desk = Desk(max_depth=2)
     desk.offer("a", "b", priority=0)
-    assert desk.courier.withhold(INBOX, key("a"))
+    desk.courier.withhold(INBOX, key("a"))
     assert not desk.courier.has_room(INBOX, 0)
     desk.read("sub", 3)
     assert desk.names() == ["b"]
@@ -89,23 +92,34 @@ def test_a_withheld_item_counts_and_is_not_dealt() -> None:
     assert desk.names() == ["a"]
     for gone in ("x", "a"):
         desk.courier.discard(INBOX, key(gone))
-        assert not desk.courier.withhold(INBOX, key(gone))
+        desk.courier.withhold(INBOX, key(gone))
         desk.courier.let_go(INBOX, key(gone), desk.now_ms)
-    assert not desk.courier.withhold("elsewhere", key("a"))
+    desk.courier.withhold("elsewhere", key("a"))
     desk.courier.let_go("elsewhere", key("a"), desk.now_ms)
+    assert desk.names() == []
+
+
+def test_who_has_an_item_keeps_it() -> None:
+    desk = Desk()
+    desk.offer("a")
+    desk.read("sub", 3)
+    (given,) = desk.pump()
+    desk.courier.withhold(INBOX, key("a"))
+    desk.courier.let_go(INBOX, key("a"), desk.now_ms)
+    assert desk.courier.lease_of(INBOX, key("a")) == given.lease_id
+    desk.now_ms += CourierLimits().lease_ms
+    assert desk.names() == ["a"]
 
 
 @pytest.mark.parametrize("back", ["nack", "expired", "its reader left"])
 @pytest.mark.parametrize("free", [False, True])
-def test_an_item_that_is_withheld_in_a_hand_waits_when_it_comes_back(back: str, free: bool) -> None:
+def test_an_item_of_a_halted_source_waits_when_it_comes_back(back: str, free: bool) -> None:
     desk = Desk()
     desk.offer("a")
     desk.read("sub", 3, session=None)
     (given,) = desk.pump()
-    assert desk.courier.withhold(INBOX, key("a"))
+    desk.courier.halt(A, Halt.NEW if free else Halt.ALL, desk.now_ms)
     assert desk.courier.lease_of(INBOX, key("a")) == given.lease_id, "who has it keeps it"
-    if free:
-        desk.courier.let_go(INBOX, key("a"), desk.now_ms)
     match back:
         case "nack":
             desk.courier.nack(INBOX, key("a"), given.lease_id, None, 0, desk.now_ms)
@@ -115,8 +129,38 @@ def test_an_item_that_is_withheld_in_a_hand_waits_when_it_comes_back(back: str, 
             desk.courier.unsubscribe("sub", desk.now_ms)
             desk.read("another", 3)
     assert desk.names() == (["a"] if free else [])
-    desk.courier.let_go(INBOX, key("a"), desk.now_ms)
+    desk.courier.halt(A, None, desk.now_ms)
     assert desk.names() == ([] if free else ["a"])
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_an_item_that_had_its_deliveries_is_given_up_when_its_source_is_not_halted_any_more(
+    *, gone: bool
+) -> None:
+    desk = Desk(max_deliveries=1)
+    desk.offer("a")
+    desk.read("sub", 3)
+    (given,) = desk.pump()
+    desk.courier.halt(A, Halt.ALL, desk.now_ms)
+    desk.courier.nack(INBOX, key("a"), given.lease_id, None, 0, desk.now_ms)
+    for _ in range(2):
+        assert desk.courier.pump(desk.now_ms, lambda: "l") == Pumped([], [])
+        assert (desk.courier.ids(), desk.courier.next_deadline_ms()) == ([key("a")], None)
+    if gone:
+        desk.courier.discard(INBOX, key("a"))
+    desk.courier.halt(A, Halt.NEW, desk.now_ms)
+    pumped = desk.courier.pump(desk.now_ms, lambda: "l")
+    assert [item.id for _, item in pumped.exhausted] == ([] if gone else [key("a")])
+    assert desk.courier.ids() == []
+
+
+def test_the_items_of_a_stream_and_the_ids_of_all() -> None:
+    desk = Desk()
+    desk.offer("a", "b")
+    desk.courier.offer("elsewhere", Item(key("c"), 2), 0)
+    assert [item.id for item in desk.courier.items(INBOX)] == [key("a"), key("b")]
+    assert desk.courier.items("nowhere") == []
+    assert desk.courier.ids() == [key("a"), key("b"), key("c")]
 
 
 def test_items_in_flight_take_up_room() -> None:
@@ -222,9 +266,9 @@ def test_an_item_nobody_can_digest_is_given_up() -> None:
     desk.courier.nack(INBOX, key("a"), "l2", "phone", 5_000, 1)
     assert desk.courier.next_deadline_ms() == 1
     pumped = desk.courier.pump(1, lambda: "never")
-    assert pumped.exhausted == [(INBOX, Item(key("a"), 2, deliveries=2))]
+    assert [(stream, item.id, item.deliveries) for stream, item in pumped.exhausted] == [(INBOX, key("a"), 2)]
     assert pumped.hand_overs == []
-    assert desk.courier.items() == []
+    assert desk.courier.ids() == []
 
 
 def test_expiry_of_the_last_delivery_gives_up_too() -> None:
@@ -232,7 +276,7 @@ def test_expiry_of_the_last_delivery_gives_up_too() -> None:
     desk.read("sub", 9)
     desk.offer("a")
     desk.pump()
-    assert desk.courier.pump(100, lambda: "never").exhausted == [(INBOX, Item(key("a"), 2, deliveries=1))]
+    assert [item.id for _, item in desk.courier.pump(100, lambda: "never").exhausted] == [key("a")]
 
 
 def test_a_session_resumes_its_lease_without_credit_or_a_new_count() -> None:
@@ -368,7 +412,7 @@ def test_a_cancelled_item_is_gone_wherever_it_was() -> None:
     desk.now_ms = 1_000
     assert desk.pump() == []
     assert desk.courier.next_deadline_ms() is None
-    assert desk.courier.items() == []
+    assert desk.courier.ids() == []
     with pytest.raises(UnknownLease):
         desk.courier.extend(INBOX, key("flying"), "l1", "phone", 1, desk.now_ms)
 

@@ -9,6 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from gateway.courier.courier import Courier
 from gateway.courier.errors import Conflict, StreamFull, UnknownLease
+from gateway.courier.halts import Halt
 from gateway.courier.item import HandOver, Item, ItemId
 from gateway.courier.limits import CourierLimits
 from outbox.ids import AgentId, EventId, NodeId
@@ -16,6 +17,7 @@ from outbox.ids import AgentId, EventId, NodeId
 LIMITS = CourierLimits(max_depth=12, lease_ms=100, max_deliveries=3, credit_max=20)
 STREAMS = st.sampled_from(["one", "two"])
 READERS = st.sampled_from(["r1", "r2", "r3", "r4"])
+SOURCES = st.sampled_from([NodeId("a"), NodeId("b")])
 SESSIONS = st.sampled_from(["phone", "laptop", None])
 
 
@@ -35,10 +37,11 @@ class CourierMachine(RuleBasedStateMachine):
         self.reads: dict[str, tuple[str, str | None]] = {}
         self.straight: dict[tuple[str, int], list[ItemId]] = {}
         """Items never handed over, by stream and priority, as they were offered."""
+        self.halts: dict[NodeId, Halt | None] = {}
 
-    @rule(stream=STREAMS, priority=st.integers(0, 4), delay=st.sampled_from([0, 0, 0, 40]))
-    def offer(self, stream: str, priority: int, delay: int) -> None:
-        item_id = (NodeId("a"), EventId(f"e{next(self.ids)}"), AgentId(stream))
+    @rule(stream=STREAMS, source=SOURCES, priority=st.integers(0, 4), delay=st.sampled_from([0, 0, 0, 40]))
+    def offer(self, stream: str, source: NodeId, priority: int, delay: int) -> None:
+        item_id = (source, EventId(f"e{next(self.ids)}"), AgentId(stream))
         item = Item(item_id, priority, self.now_ms + delay if delay else 0)
         of_stream = sum(name == stream for name, _ in self.held)
         if of_stream >= LIMITS.room_for(priority):
@@ -132,6 +135,11 @@ class CourierMachine(RuleBasedStateMachine):
         del self.held[key]
         self._unlease(key)
 
+    @rule(source=SOURCES, how=st.sampled_from([None, None, Halt.NEW, Halt.ALL]))
+    def halt(self, source: NodeId, how: Halt | None) -> None:
+        self.courier.halt(source, how, self.now_ms)
+        self.halts[source] = how
+
     @rule(passed=st.sampled_from([0, 1, 30, 100, 250]))
     def pump(self, passed: int) -> None:
         self.now_ms += passed
@@ -141,6 +149,7 @@ class CourierMachine(RuleBasedStateMachine):
         for stream, item in pumped.exhausted:
             assert item.deliveries == LIMITS.max_deliveries
             assert (stream, item.id) not in self.leased
+            assert self.halts.get(item.id[0]) is not Halt.ALL
             del self.held[stream, item.id]
         for given in pumped.hand_overs:
             self._handed(given)
@@ -153,18 +162,27 @@ class CourierMachine(RuleBasedStateMachine):
         assert key in self.held
         assert key not in self.leased
         assert self.reads[given.subscriber] == (given.stream, given.session)
+        halt = self.halts.get(given.item_id[0])
+        assert halt is None or (halt is Halt.NEW and given.delivery_count > 1)
         assert 1 <= given.delivery_count <= LIMITS.max_deliveries
         self.credit[given.subscriber] -= 1
         assert self.credit[given.subscriber] >= 0
         self.leased[key], self.expiry[key] = given, self.now_ms + LIMITS.lease_ms
         line = self.straight.get((given.stream, self.held[key].priority), [])
         if given.item_id in line:
-            assert line.pop(0) == given.item_id, "first come, first served within a priority"
+            free = self._free(line)
+            assert free[0] == given.item_id, "first come, first served within a priority"
+            line.remove(given.item_id)
+
+    def _free(self, line: list[ItemId]) -> list[ItemId]:
+        return [item_id for item_id in line if self.halts.get(item_id[0]) is None]
 
     def _nobody_waits_beside_credit(self) -> None:
         for reader, (stream, _) in self.reads.items():
             if self.credit[reader]:
-                assert not any(line for (name, _), line in self.straight.items() if name == stream)
+                assert not any(
+                    self._free(line) for (name, _), line in self.straight.items() if name == stream
+                )
 
     def _unlease(self, key: tuple[str, ItemId]) -> None:
         self.leased.pop(key, None)
@@ -172,7 +190,7 @@ class CourierMachine(RuleBasedStateMachine):
 
     @invariant()
     def every_item_is_accounted_for(self) -> None:
-        assert {item.id for item in self.courier.items()} == {item_id for _, item_id in self.held}
+        assert {*self.courier.ids()} == {item_id for _, item_id in self.held}
         assert sorted(self.courier.in_hand()) == sorted(item_id for _, item_id in self.leased)
 
     @invariant()
@@ -184,6 +202,8 @@ class CourierMachine(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         """Everything still held can be drained: nothing is stuck in a place without a way out."""
+        for source in list(self.halts):
+            self.halt(source, None)
         for reader in list(self.reads):
             self.unsubscribe(reader)
         self.now_ms += 1_000

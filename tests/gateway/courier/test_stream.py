@@ -1,6 +1,7 @@
 import pytest
 
 from gateway.courier.errors import Conflict, StreamFull, UnknownLease
+from gateway.courier.halts import Halt, Halts
 from gateway.courier.item import HandOver, Item, ItemId
 from gateway.courier.limits import CourierLimits
 from gateway.courier.stream import Stream
@@ -14,8 +15,8 @@ def key(name: str) -> ItemId:
     return NodeId("a"), EventId(name), AgentId("jen")
 
 
-def stream_with(*names: str, max_depth: int = 10) -> Stream:
-    stream = Stream("s", CourierLimits(max_depth=max_depth))
+def stream_with(*names: str, max_depth: int = 10, halts: Halts | None = None) -> Stream:
+    stream = Stream("s", CourierLimits(max_depth=max_depth), halts or Halts())
     for name in names:
         item = Item(key(name), 2)
         stream.hold(item)
@@ -26,17 +27,32 @@ def stream_with(*names: str, max_depth: int = 10) -> Stream:
 def test_dealing_counts_the_delivery_before_the_hand_over() -> None:
     stream = stream_with("a")
     stream.ring.grant(Subscription("sub", "s", "phone"), 5)
-    assert stream.deal(lambda: "l1", 9) == [HandOver("sub", "s", key("a"), "l1", "phone", 1)]
-    assert stream.items[key("a")] == Item(key("a"), 2, deliveries=1)
+    assert stream.deal(lambda: "l1", 9) == ([HandOver("sub", "s", key("a"), "l1", "phone", 1)], 1)
+    assert stream.items[key("a")].deliveries == 1
 
 
 @pytest.mark.parametrize(("credit", "most"), [(1, 9), (9, 1)])
 def test_dealing_stops_where_credit_ends_and_at_its_bound(credit: int, most: int) -> None:
     stream = stream_with("a", "b")
     stream.ring.grant(Subscription("sub", "s", "phone"), credit)
-    assert [given.item_id for given in stream.deal(lambda: "l", most)] == [key("a")]
+    dealt, looked_at = stream.deal(lambda: "l", most)
+    assert ([given.item_id for given in dealt], looked_at) == ([key("a")], 1)
     assert stream.waiting
     assert stream.can_deal is (credit > 1)
+
+
+def test_what_is_halted_is_looked_at_once_and_counts() -> None:
+    halts = Halts()
+    halts.set(NodeId("a"), Halt.NEW)
+    stream = stream_with("a", "b", "c", halts=halts)
+    stream.ring.grant(Subscription("sub", "s", "phone"), 9)
+    assert [stream.deal(lambda: "l", 2) for _ in range(3)] == [([], 2), ([], 1), ([], 0)]
+    assert not stream.can_deal
+    halts.set(NodeId("a"), None)
+    stream.waiting.give_back(NodeId("a"))
+    assert stream.can_deal
+    dealt, _ = stream.deal(lambda: "l", 9)
+    assert [given.item_id for given in dealt] == [key("a"), key("b"), key("c")]
 
 
 def test_a_resumed_lease_is_the_same_delivery() -> None:
@@ -55,7 +71,7 @@ def test_a_reader_without_a_session_has_its_leases_to_itself() -> None:
     assert [item.id for item in stream.of_reader("one")] == [key("a"), key("c")]
     assert stream.resume(Subscription("one", "s", None)) == []
     stream.release(key("a"))
-    assert stream.take_back(stream.items[key("c")])
+    stream.take_back(stream.items[key("c")])
     assert stream.of_reader("one") == []
 
 
@@ -84,5 +100,6 @@ def test_what_is_released_is_nowhere_whether_it_waits_or_is_in_a_hand() -> None:
     for name in ("a", "a", "b"):
         stream.release(key(name))
     stream.ring.grant(Subscription("sub", "s", "phone"), 9)
-    assert [given.item_id for given in stream.deal(lambda: "l2", 9)] == [key("c")]
+    dealt, _ = stream.deal(lambda: "l2", 9)
+    assert [given.item_id for given in dealt] == [key("c")]
     assert list(stream.items) == list(stream.leased) == [key("c")]
