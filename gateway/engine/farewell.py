@@ -5,6 +5,7 @@ from msgspec.structs import replace
 from gateway.engine import recall
 from gateway.engine.errands import Task
 from gateway.engine.revoked import REVOKED, is_read
+from gateway.engine.standstill import flows
 from gateway.engine.sweep import Sweep
 from gateway.engine.tick import Tick
 from gateway.engine.turns import Turns
@@ -42,6 +43,7 @@ def give_up(tick: Tick, turns: Turns) -> None:
 def _begin(tick: Tick, turns: Turns, node: NodeId) -> None:
     """Nothing more will be heard of a node. A new engine looks once more, or goes on where one had begun."""
     tick.peers.endings.end(node)
+    flows(tick, node)  # links of this process tell so; a standstill of the one before is nobody's else
     if (Task.ENDING, node) not in tick.errands:
         if node in tick.store.doubts():
             recall.give_up(tick, turns, node)

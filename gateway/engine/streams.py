@@ -17,6 +17,7 @@ from gateway.engine.mirrors import Mirrors
 from gateway.engine.peers import reached
 from gateway.engine.residents import Residents
 from gateway.engine.stalls import StreamFlows, StreamStalled
+from gateway.engine.standstill import STALLED, flows
 from gateway.engine.tick import Stream, Tick
 from gateway.engine.turns import Turns
 from outbox.chain import Checkpoint, Entry, Excerpt, Head, Page, Stub, follow
@@ -27,7 +28,6 @@ from outbox.readership import withheld
 from outbox.store import Store
 
 RELAY_TAMPERED = "relay_tampered"
-STALLED = "stream_stalled"
 HISTORY_MISSED = "history_missed"
 
 
@@ -130,7 +130,7 @@ def _move(tick: Tick, turns: Turns, node: NodeId, reached: Checkpoint) -> None:
     head = reached.head
     tick.store.put_cursor(node, head, reached.signature)
     tick.effects.append(CursorMoved(node, head))
-    _flows(tick, node)
+    flows(tick, node)
     if tick.peers.moved(node, head):
         tick.effects.append(CaughtUp(node))
         turns.withheld.go_on(node, tick.now)
@@ -190,7 +190,7 @@ def note_stall(tick: Tick, item: StreamStalled | StreamFlows) -> None:
         away = meanwhile(tick, item.peer, item.node)
         tick.open_incident(STALLED, item.node, f"{item.peer} has more of it than comes{away}")
     else:
-        _flows(tick, item.node)
+        flows(tick, item.node)
 
 
 def note_heads(tick: Tick, link: LinkUp) -> set[NodeId]:
@@ -200,16 +200,10 @@ def note_heads(tick: Tick, link: LinkUp) -> set[NodeId]:
     """
     for head in link.heads:
         if head.node in tick.peers.stalled and reached(tick.store.cursor(head.node), head):
-            _flows(tick, head.node)
+            flows(tick, head.node)
     return tick.peers.up(revoked.readable(tick.view, link), tick.store.cursors())
 
 
 def open_stalls(store: Store) -> list[NodeId]:
     """Streams that stood still when the last process ended."""
     return [NodeId(row.subject) for row in store.incidents(open_only=True) if row.kind == STALLED]
-
-
-def _flows(tick: Tick, node: NodeId) -> None:
-    if node in tick.peers.stalled:
-        tick.peers.stalled.discard(node)
-        tick.close_incident(STALLED, node)

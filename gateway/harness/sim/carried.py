@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from gateway.engine.streams import RELAY_TAMPERED, STALLED
+from gateway.engine.standstill import STALLED
+from gateway.engine.streams import RELAY_TAMPERED
 from gateway.harness.sim.disk import Disk
 from gateway.harness.sim.findings import Finding, Promise
 from gateway.harness.sim.mesh import SimMesh

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from gateway.engine.letters import NEVER_ACCEPTED, NOT_PROCESSED, about
 from gateway.engine.maintenance import DURING, MAINTENANCE, announced
-from gateway.engine.streams import STALLED
+from gateway.engine.standstill import STALLED
 from gateway.harness.sim.disk import Disk
 from gateway.harness.sim.findings import Finding, Promise
 from gateway.harness.sim.forgetting import skipped

@@ -10,7 +10,7 @@ from gateway.engine.letters import NEVER_ACCEPTED, NOT_PROCESSED
 from gateway.engine.limits import ERROR_CHARS_MAX
 from gateway.engine.maintenance import DURING, MAINTENANCE, Announced, announced, is_away
 from gateway.engine.stalls import StreamStalled
-from gateway.engine.streams import STALLED
+from gateway.engine.standstill import STALLED
 from outbox.envelope import MaintenanceNotice, Signal, encode_payload
 from outbox.kinds import Kind
 from outbox.records import Incident

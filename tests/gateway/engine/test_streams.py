@@ -8,7 +8,8 @@ from gateway.engine.effects import CursorMoved, IncidentChanged, StreamBroken
 from gateway.engine.inputs import FloorRead, PageRead, RelayCaught
 from gateway.engine.own_stream import Reason
 from gateway.engine.stalls import StreamFlows, StreamStalled
-from gateway.engine.streams import RELAY_TAMPERED, STALLED, Verdict, judge
+from gateway.engine.standstill import STALLED
+from gateway.engine.streams import RELAY_TAMPERED, Verdict, judge
 from outbox.chain import Excerpt, Head, Stub, genesis
 from outbox.ids import Epoch, NodeId, Seq
 from outbox.kinds import Kind
