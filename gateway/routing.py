@@ -84,17 +84,19 @@ def choose(
     """The node that is to get an agent's event now; None when nobody owns the agent.
 
     ``prefer`` is where it went before: a fallback that is still there keeps it. ``avoid`` are nodes that have
-    said that they do not answer for the agent; only the owner is asked again. A node whose key was revoked is
-    none of them, however short it has been away.
+    said that they do not answer for the agent; only the owner is asked again, or a fallback where there will
+    never be an owner. A node whose key was revoked is none of them, however short it has been away.
     """
     owner = view.owner(agent)
     if owner is None:
         return None
     out = view.revoked(owner.node) is not None
     if owner.fallback:
-        for node in (prefer, *(owner.fallback if out or _is_gone(owner, away) else ())):
-            if node in owner.fallback and node not in avoid and _is_there(view, node, away):
-                return Route(agent, node, owner.owner_epoch, FALLBACK)
+        named = (prefer, *(owner.fallback if out or _is_gone(owner, away) else ()))
+        there = [node for node in named if node in owner.fallback and _is_there(view, node, away)]
+        willing = [node for node in there if node not in avoid] or (there if out else [])
+        if willing:
+            return Route(agent, willing[0], owner.owner_epoch, FALLBACK)
     if out:
         return None
     return Route(agent, owner.node, owner.owner_epoch)

@@ -1,5 +1,6 @@
 """Addresses, owners, near names, and who may speak for whom."""
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,7 +18,7 @@ from gateway.routing import (
 )
 from outbox.envelope import RouteDecision
 from outbox.errors import InvalidId, UnknownRecipient
-from stateroom.view import OwnerView, View
+from stateroom.view import OwnerView, RevocationView, View
 
 
 def here(_node: str) -> int | None:
@@ -104,6 +105,9 @@ GUARDED = View(
     },
     cursors={},
 )
+VPS_IS_OUT = RevocationView(
+    node="vps", public_key=b"", ban=False, by="seed", reason="lost", last=None, next_epoch=1000
+)
 AGO = {"now": 0, "just": 59_999, "long": 60_000}
 
 
@@ -131,6 +135,25 @@ def test_a_fallback_gets_what_an_owner_that_is_away_for_long_cannot(
     route = choose(GUARDED, "bob", since.get, prefer=prefer, avoid=frozenset(avoid))
     assert route == Route("bob", expected, 3, "owner" if expected == "vps" else "fallback")
     assert route.decision().reason == route.reason
+
+
+@pytest.mark.parametrize(
+    ("away", "avoid", "expected"),
+    [
+        ({}, (), "lab"),
+        ({}, ("lab",), "mbp"),
+        ({}, ("lab", "mbp"), "lab"),  # nobody else will ever answer for the agent
+        ({"lab": "now"}, ("lab", "mbp"), "mbp"),
+        ({"lab": "now", "mbp": "now"}, ("lab", "mbp"), None),
+    ],
+)
+def test_a_fallback_that_has_refused_is_asked_again_where_the_owner_was_put_out(
+    away: dict[str, str], avoid: tuple[str, ...], expected: str | None
+) -> None:
+    since = {node: AGO[how] for node, how in away.items()}
+    view = msgspec.structs.replace(GUARDED, revocations={"vps": (VPS_IS_OUT,)})
+    route = choose(view, "bob", since.get, prefer="lab", avoid=frozenset(avoid))
+    assert (route and route.node) == expected
 
 
 def test_nobody_stands_in_for_an_agent_without_an_owner() -> None:

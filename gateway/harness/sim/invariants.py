@@ -115,8 +115,8 @@ def _sent(mesh: SimMesh, name: NodeId, outbox: OutboxRead) -> Iterator[Finding]:
 
 
 def _is_unanswered(mesh: SimMesh, name: NodeId) -> bool:
-    """Whether it went back and was put out: nobody says what it had said, so it begins no new epoch."""
-    return name in mesh.outcasts and bool(mesh.homes[name].lost)
+    """Whether it was put out: after a start nobody tells it what it had said, so it shows nothing more."""
+    return name in mesh.outcasts
 
 
 def _acks(name: NodeId, disk: Disk, outbox: OutboxRead) -> Iterator[Finding]:
