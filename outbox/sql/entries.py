@@ -19,6 +19,9 @@ from outbox.sql.rows import Asking, Writing
 from outbox.tables import EPOCHS, OUTBOX, Values, insert, portions
 from outbox.verification import Progress, verify_outbox
 
+_LAST_ENTRY = "SELECT max(position) FROM outbox WHERE position BETWEEN ? AND ?"
+_LAST_CHECKPOINT = "SELECT max(position) FROM checkpoints WHERE position BETWEEN ? AND ?"
+
 
 class EntryReads(Asking):
     """The questions of ``outbox.store.entries``."""
@@ -130,7 +133,7 @@ class EntryReads(Asking):
 
     def _check_tail(self) -> None:
         head = self.head()
-        last, floor = self._last_entry(head.epoch), self.floor()
+        last, floor = self._last_in(_LAST_ENTRY, head.epoch), self.floor()
         if floor is not None and floor.head == head:
             return  # nothing is left, and nothing should be
         if last != head.seq:
@@ -163,14 +166,12 @@ class EntryReads(Asking):
         return epoch == self._identity.epoch or any(row.epoch == epoch for row in self.ended_epochs())
 
     def _last(self, epoch: Epoch) -> Seq:
-        """The last place of an own epoch, shown or not."""
-        return self.head().seq if epoch == self._identity.epoch else self._last_entry(epoch)
+        """The last place of an own epoch, shown or not; the floor's, where all of it was let go."""
+        return self.head().seq if epoch == self._identity.epoch else self._last_in(_LAST_CHECKPOINT, epoch)
 
-    def _last_entry(self, epoch: Epoch) -> Seq:
-        found = self._rows.database.rows(
-            "SELECT max(position) FROM outbox WHERE position BETWEEN ? AND ?",
-            (position(epoch, Seq(0)), position(epoch, Seq(SEQ_MAX))),
-        )[0][0]
+    def _last_in(self, last: str, epoch: Epoch) -> Seq:
+        places = position(epoch, Seq(0)), position(epoch, Seq(SEQ_MAX))
+        found = self._rows.database.rows(last, places)[0][0]
         return Seq(0) if found is None else seq_of(found)
 
     def _entries(self, epoch: Epoch, start: Seq, end: Seq) -> tuple[Entry, ...]:

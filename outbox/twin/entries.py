@@ -150,7 +150,8 @@ class TwinEntries(Transaction):
         history = self._histories.get(epoch)
         if history is None:
             return None
-        place = bisect_left(history.batches, seq, key=lambda batch: batch[0])
+        start = max(seq, floor_in(epoch, self._floor_head()))
+        place = bisect_left(history.batches, start, key=lambda batch: batch[0])
         return history.checkpoints[history.batches[place][0]] if place < len(history.batches) else None
 
     def position_of(self, event: EventId, attempt: int) -> tuple[Epoch, Seq] | None:

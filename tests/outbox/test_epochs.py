@@ -191,6 +191,23 @@ def test_the_checkpoint_that_covers_a_place(store: Store, world: Any) -> None:
     assert store.checkpoint_from(THIRD, Seq(0)) is None
 
 
+def test_an_epoch_that_was_let_go_up_to_its_end_is_known_by_its_floor(store: Store, world: Any) -> None:
+    add(store, world, 1, 2)
+    end = store.head()
+    begin(store, SECOND)
+    add(store, world, 3)
+    store.begin()
+    floor = store.move_floor(FIRST, Seq(2))
+    store.commit()
+    assert floor.head == end == store.head_at(FIRST, Seq(2))
+    assert [store.checkpoint_from(FIRST, Seq(seq)) for seq in (0, 1, 2, 3)] == [floor, floor, floor, None]
+    assert store.head_at(FIRST, Seq(1)) is store.head_at(FIRST, Seq(3)) is None
+    store.begin()
+    store.move_floor(SECOND, Seq(1))
+    store.commit()
+    assert store.checkpoint_from(FIRST, Seq(0)) is store.head_at(FIRST, Seq(2)) is None
+
+
 def test_where_an_event_stands_first(store: Store, world: Any) -> None:
     add(store, world, 1, 2)
     begin(store, SECOND)
