@@ -184,8 +184,13 @@ def _blame(tick: Tick, relay: NodeId, node: NodeId, why: str) -> None:
 
 
 def note_stall(tick: Tick, item: StreamStalled | StreamFlows) -> None:
-    """They have more of it, the link is up and nothing moves; or it does again."""
+    """They have more of it, the link is up and nothing moves; or it does again.
+
+    Of a node that was put out nobody waits for more than its revocation leaves.
+    """
     if isinstance(item, StreamStalled):
+        if tick.view.revoked(item.node) is not None and not tick.peers.endings.awaits(item.node):
+            return
         tick.peers.stalled.add(item.node)
         away = meanwhile(tick, item.peer, item.node)
         tick.open_incident(STALLED, item.node, f"{item.peer} has more of it than comes{away}")

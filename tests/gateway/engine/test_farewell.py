@@ -292,3 +292,11 @@ def test_a_standstill_is_over_when_nothing_more_is_read(trio: Any) -> None:
     cut_off(trio)
     trio.tick("a")
     assert trio.store("a").incident(STALLED, "b").closed_at_ms is not None
+
+
+def test_nobody_waits_for_more_of_a_node_that_was_put_out_and_read(trio: Any) -> None:
+    """A peer may have read further than the revocation leaves, and have more for ever."""
+    cut_off(trio)
+    trio.tick("a")
+    trio.tick("a", StreamStalled(B, NodeId("c")))
+    assert trio.store("a").incident(STALLED, "b") is None
