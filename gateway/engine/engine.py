@@ -24,6 +24,7 @@ from gateway.engine import (
     revoked,
     sender,
     signals,
+    standstill,
     streams,
     timers,
     vouching,
@@ -114,7 +115,7 @@ class Engine:
         for agent in self._residents.names():
             self._turns.open_inbox(agent)
         self._turns.load(store, now)
-        self._peers = Peers(streams.open_stalls(store))
+        self._peers = Peers(standstill.open_stalls(store))
         self._mirrors = Mirrors(policy.mirror, store.copies())
         self._pace = Pace(policy.answers)
         self._circles = Circles(policy.unsaid)
@@ -256,7 +257,7 @@ class Engine:
             case RelayCaught():
                 streams.caught(tick, item)
             case StreamStalled() | StreamFlows():
-                streams.note_stall(tick, item)
+                standstill.note_stall(tick, item)
             case StreamKnown():
                 epochs.hear(tick, self._own, item)
             case LinkUp():

@@ -12,12 +12,10 @@ from gateway.engine import farewell, forks, receiver, revoked
 from gateway.engine.effects import CaughtUp, CursorMoved, StreamBroken
 from gateway.engine.inputs import FloorRead, LinkUp, PageRead, RelayCaught
 from gateway.engine.inquiries import ask_open
-from gateway.engine.maintenance import meanwhile
 from gateway.engine.mirrors import Mirrors
 from gateway.engine.peers import reached
 from gateway.engine.residents import Residents
-from gateway.engine.stalls import StreamFlows, StreamStalled
-from gateway.engine.standstill import STALLED, flows
+from gateway.engine.standstill import flows
 from gateway.engine.tick import Stream, Tick
 from gateway.engine.turns import Turns
 from outbox.chain import Checkpoint, Entry, Excerpt, Head, Page, Stub, follow
@@ -25,7 +23,6 @@ from outbox.chain import genesis as genesis_of
 from outbox.errors import BodyWithheld, BrokenChain, ForeignEpoch, StreamForked
 from outbox.ids import NodeId, epoch_ordinal
 from outbox.readership import withheld
-from outbox.store import Store
 
 RELAY_TAMPERED = "relay_tampered"
 HISTORY_MISSED = "history_missed"
@@ -183,21 +180,6 @@ def _blame(tick: Tick, relay: NodeId, node: NodeId, why: str) -> None:
     tick.open_incident(RELAY_TAMPERED, relay, f"outbox of {node}, {why}")
 
 
-def note_stall(tick: Tick, item: StreamStalled | StreamFlows) -> None:
-    """They have more of it, the link is up and nothing moves; or it does again.
-
-    Of a node that was put out nobody waits for more than its revocation leaves.
-    """
-    if isinstance(item, StreamStalled):
-        if tick.view.revoked(item.node) is not None and not tick.peers.endings.awaits(item.node):
-            return
-        tick.peers.stalled.add(item.node)
-        away = meanwhile(tick, item.peer, item.node)
-        tick.open_incident(STALLED, item.node, f"{item.peer} has more of it than comes{away}")
-    else:
-        flows(tick, item.node)
-
-
 def note_heads(tick: Tick, link: LinkUp) -> set[NodeId]:
     """Which streams have more to tell than was read.
 
@@ -207,8 +189,3 @@ def note_heads(tick: Tick, link: LinkUp) -> set[NodeId]:
         if head.node in tick.peers.stalled and reached(tick.store.cursor(head.node), head):
             flows(tick, head.node)
     return tick.peers.up(revoked.readable(tick.view, link), tick.store.cursors())
-
-
-def open_stalls(store: Store) -> list[NodeId]:
-    """Streams that stood still when the last process ended."""
-    return [NodeId(row.subject) for row in store.incidents(open_only=True) if row.kind == STALLED]

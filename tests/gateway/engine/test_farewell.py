@@ -10,8 +10,6 @@ from gateway.engine.effects import Refused
 from gateway.engine.inputs import AddAgent, LinkUp, PageRead, StreamHead
 from gateway.engine.limits import ENDED_UNREAD_AFTER_MS
 from gateway.engine.policy import Policy
-from gateway.engine.stalls import StreamStalled
-from gateway.engine.standstill import STALLED
 from outbox.ids import Epoch, MeshId, NodeId
 from outbox.kinds import Kind
 from outbox.memory import MemoryStore
@@ -282,21 +280,3 @@ def test_its_agents_can_live_on_at_a_seed(trio: Any) -> None:
     trio.see("a")
     changed = trio.ask("a", AddAgent(next(trio.reqs), "cyd", b"\x00" * 32))
     assert changed.owner_epoch == 2
-
-
-def test_a_standstill_is_over_when_nothing_more_is_read(trio: Any) -> None:
-    """Its links know nothing of what the process before had told: the incident stayed open for ever."""
-    trio.tick("a", StreamStalled(B, NodeId("c")))
-    trio.restart("a")
-    assert trio.store("a").incident(STALLED, "b").closed_at_ms is None
-    cut_off(trio)
-    trio.tick("a")
-    assert trio.store("a").incident(STALLED, "b").closed_at_ms is not None
-
-
-def test_nobody_waits_for_more_of_a_node_that_was_put_out_and_read(trio: Any) -> None:
-    """A peer may have read further than the revocation leaves, and have more for ever."""
-    cut_off(trio)
-    trio.tick("a")
-    trio.tick("a", StreamStalled(B, NodeId("c")))
-    assert trio.store("a").incident(STALLED, "b") is None
