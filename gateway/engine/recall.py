@@ -174,15 +174,16 @@ def _end(tick: Tick, turns: Turns, row: Received, ended: Ended) -> None:
 
 
 def _ended_since(tick: Tick, row: Received, known: Ended) -> bool:
-    """Whether the end of a turn that is said here is not the one that its sender knows.
+    """Whether the end of a turn that is said here is not the first one.
 
-    A sender of an older version does not name the ACK that it has read: then it is not what others saw here.
+    It is not the one that its sender knows; or it stands where nobody had seen this outbox, for then the
+    sender may have read no other. A sender of an older version does not name the ACK that it has read.
     """
     if (row.source, row.event_id) in tick.said:
         return True  # in this very tick: it stands in no outbox yet
     ends = _ends_said(tick, row.event_id)
-    if known.by is not None:
-        return bool(ends) and known.by not in ends
+    if ends and known.by is not None and known.by not in ends:
+        return True
     seen = {past.epoch: past.shown for past in tick.store.ended_epochs()}
     places = [tick.store.first_position(end) for end in ends]
     return any(place is None or place[1] > seen.get(place[0], Seq(0)) for place in places)
