@@ -43,7 +43,7 @@ def give_up(tick: Tick, turns: Turns) -> None:
 def _begin(tick: Tick, turns: Turns, node: NodeId) -> None:
     """Nothing more will be heard of a node. A new engine looks once more, or goes on where one had begun."""
     tick.peers.endings.end(node)
-    flows(tick, node)  # links of this process tell so; a standstill of the one before is nobody's else
+    flows(tick, node)  # no link of this process ends what the process before it has told of
     if (Task.ENDING, node) not in tick.errands:
         if node in tick.store.doubts():
             recall.give_up(tick, turns, node)

@@ -115,7 +115,10 @@ def _sent(mesh: SimMesh, name: NodeId, outbox: OutboxRead) -> Iterator[Finding]:
 
 
 def _is_unanswered(mesh: SimMesh, name: NodeId) -> bool:
-    """Whether it was put out: after a start nobody tells it what it had said, so it shows nothing more."""
+    """Whether it was put out: after a start nobody tells it what it had said, so it shows nothing more.
+
+    What its revocation leaves was read, so it was shown; what stands behind that nobody takes.
+    """
     return name in mesh.outcasts
 
 
