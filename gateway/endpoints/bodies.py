@@ -31,7 +31,8 @@ ErrorText = Annotated[str, msgspec.Meta(max_length=ERROR_CHARS_MAX)]
 LeaseText = Annotated[str, msgspec.Meta(max_length=128)]
 Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=EXPIRES_IN_MS_MAX)]
 
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
+"""One that has no end goes to the end of the body; nothing is given back, and looked at twice."""
 _BRACKET = re.compile(rb"[\[\]{}]")
 
 

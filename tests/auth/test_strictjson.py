@@ -76,6 +76,15 @@ def test_a_thousand_digits_and_deep_nesting_do_not_reach_a_parser() -> None:
             strictjson.decode(raw, Pair, bytes_max=10**7)
 
 
+@pytest.mark.parametrize("tail", [b"", b"\\", b'"', b"[" * 100, b"\n"])
+@pytest.mark.parametrize("piece", [b'\\"', b'"', b'"a', b"\\\\", b'"\\', b"a", b"[]", b"\\\n"])
+def test_a_long_text_takes_as_long_as_it_is_long(piece: bytes, tail: bytes) -> None:
+    """What takes its square would take hours for a text of this length, and end the test."""
+    for head in (b'"', b'{"a":1,"b":"', b"[" * 10):
+        with pytest.raises(InvalidRequest):
+            strictjson.decode(head + piece * 500_000 + tail, Pair, bytes_max=10**7)
+
+
 @given(st.binary(max_size=60))
 def test_any_bytes_give_a_record_or_the_one_error(raw: bytes) -> None:
     with contextlib.suppress(InvalidRequest):

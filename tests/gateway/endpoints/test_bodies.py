@@ -43,6 +43,16 @@ def test_depth_is_counted_outside_strings() -> None:
         decode(b'{"to":"b","envelope":{"payload":[[[' + deep + b"]]]}}", EnqueueBody)
 
 
+@pytest.mark.parametrize("tail", [b"", b"\\", b'"', b"\n"])
+@pytest.mark.parametrize("piece", [b'\\"', b'"', b'"a', b"\\\\", b'"\\', b"[]", b"\\\n"])
+def test_a_long_body_takes_as_long_as_it_is_long(piece: bytes, tail: bytes) -> None:
+    """What takes its square would take hours for a body of this length, and end the test."""
+    brackets = b"[" * (JSON_DEPTH_MAX + 1)
+    for head in (brackets + b'"', b'{"to":"b","text":"' + brackets):
+        with pytest.raises(BadRequest):
+            decode(head + piece * 500_000 + tail, EnqueueBody)
+
+
 @pytest.mark.parametrize(
     "raw",
     [
