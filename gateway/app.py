@@ -44,6 +44,7 @@ from gateway.links.peering import Peering
 from gateway.links.reach import Issuer, reach_of
 from gateway.links.registry import Registry
 from gateway.links.tickets import TicketOffice
+from gateway.lookups import Lookups
 from gateway.outlets import GatewayOutlets
 from gateway.retaining import retain
 from gateway.revoking import Remembering, Revoker
@@ -89,6 +90,8 @@ class Gateway:
         self._stack.push_async_callback(self._writer.close)
         self._reader = JournalReader.open(home.journal)
         self._stack.callback(self._reader.close)
+        self._lookups = Lookups(home.journal)
+        self._stack.callback(self._lookups.close)
         self._identity = self._reader.identity()
         self._mark = EpochMark(home.epoch_mark)
         ledger = Database.open_read_only(home.journal)
@@ -202,6 +205,7 @@ class Gateway:
         return GatewayDesk(
             runtime=runtime,
             reader=self._reader,
+            lookups=self._lookups,
             home=self._home,
             turns=turns,
             gatekeeper=self._gatekeeper,

@@ -56,13 +56,15 @@ class BlobRoutes:
         """What is here, and what is awaited."""
         query_of(request, NoQuery)
         need_admin(principal_of(request))
-        reader, disk = self._desk.reader, self._keeper.disk
+        disk = self._keeper.disk
+        here, size, awaited = await self._desk.lookups.ask(
+            lambda reader: (reader.blobs()[:ROWS_MAX], reader.blob_bytes(), reader.missing_blobs(ROWS_MAX))
+        )
         missing = [
             MissingRow(row.sha256, row.bytes, disk.partial_size(row.sha256), row.source, row.awaited)
-            for row in reader.missing_blobs(ROWS_MAX)
+            for row in awaited
         ]
-        rows = [blob_row(row) for row in reader.blobs()[:ROWS_MAX]]
-        return json(BlobsAnswer(rows, reader.blob_bytes(), missing))
+        return json(BlobsAnswer([blob_row(row) for row in here], size, missing))
 
     async def post(self, request: Request) -> Response:
         """Upload what has no name yet, in one go: 201 with its name."""

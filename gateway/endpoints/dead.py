@@ -1,5 +1,7 @@
 """HTTP routes for dead letters: what was given up, and what an operator does about it."""
 
+from functools import partial
+
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -18,6 +20,7 @@ from gateway.engine.effects import Dismissed, Sent
 from gateway.engine.redrive import NEWEST
 from outbox.errors import NotFound
 from outbox.ids import EventId, event_id
+from outbox.reader import JournalReader
 from outbox.records import Delivery, DeliveryState
 
 
@@ -40,22 +43,9 @@ class DeadRoutes:
         """Dead letters, newest first."""
         query = query_of(request, DeadQuery)
         principal = principal_of(request)
-        found = self._all(query) if query.all else self._open(query)
+        found = await self._desk.lookups.ask(partial(_listed, query=query))
         rows = [row for row in found if sees(principal, row.from_agent)]
         return json([delivery_row(row, row.state) for row in rows[: query.limit]])
-
-    def _all(self, query: DeadQuery) -> list[Delivery]:
-        return self._desk.reader.deliveries((DeliveryState.DEAD_LETTER,), max(query.limit, DEAD_ROWS))
-
-    def _open(self, query: DeadQuery) -> list[Delivery]:
-        before = NEWEST if query.before is None else self._place(event_id(query.before))
-        return self._desk.reader.dead_letters(before, max(query.limit, DEAD_ROWS))
-
-    def _place(self, event: EventId) -> tuple[int, EventId]:
-        rows = self._desk.reader.obligations(event)
-        if not rows:
-            raise NotFound(f"{event} is no event of this node", hint="leave `before` out to begin anew")
-        return rows[0].created_at_ms, event
 
     async def redrive(self, request: Request) -> Response:
         """Send one again, as a new event: 202. Asked twice, the same new event is the answer."""
@@ -86,3 +76,18 @@ class DeadRoutes:
         )
         assert isinstance(dismissed, Dismissed)
         return json(DeadPruned(dismissed.count))
+
+
+def _listed(reader: JournalReader, query: DeadQuery) -> list[Delivery]:
+    limit = max(query.limit, DEAD_ROWS)
+    if query.all:
+        return reader.deliveries((DeliveryState.DEAD_LETTER,), limit)
+    before = NEWEST if query.before is None else _place(reader, event_id(query.before))
+    return reader.dead_letters(before, limit)
+
+
+def _place(reader: JournalReader, event: EventId) -> tuple[int, EventId]:
+    rows = reader.obligations(event)
+    if not rows:
+        raise NotFound(f"{event} is no event of this node", hint="leave `before` out to begin anew")
+    return rows[0].created_at_ms, event

@@ -10,9 +10,11 @@ from gateway.api.mesh import LinkStatus, NodeStatus
 from gateway.api.operator import RevocationAnswer
 from gateway.blobs.keeper import BlobKeeper
 from gateway.clock import Clock
+from gateway.endpoints.surroundings import Surroundings
 from gateway.endpoints.turn_sockets import TurnSockets
 from gateway.engine.effects import Invited
 from gateway.home import Home
+from gateway.lookups import Lookups
 from gateway.runtime import Runtime
 from outbox.ids import AgentId, NodeId
 from outbox.reader import JournalReader
@@ -29,7 +31,12 @@ class LocalDesk(Protocol):
 
     @property
     def reader(self) -> JournalReader:
-        """A reader of the journal with its own connection, used on the event loop's thread."""
+        """A reader of the journal with its own connection, for single rows: used on the loop's thread."""
+        ...
+
+    @property
+    def lookups(self) -> Lookups:
+        """What lists and counts are asked of, and whatever else may take long."""
         ...
 
     @property
@@ -72,6 +79,10 @@ class LocalDesk(Protocol):
 
     def links(self) -> Sequence[LinkStatus]:
         """All links, by node."""
+        ...
+
+    def surroundings(self) -> Surroundings:
+        """The other nodes as this one sees them now."""
         ...
 
     def join_code(self, invited: Invited) -> str:

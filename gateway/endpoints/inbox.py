@@ -1,5 +1,7 @@
 """``GET /v1/inbox``: a look at an agent's inbox. Looking acknowledges nothing."""
 
+from functools import partial
+
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -14,6 +16,7 @@ from gateway.endpoints.limits import ROWS_BYTES_MAX
 from gateway.endpoints.reading import query_of
 from outbox.errors import NotFound
 from outbox.ids import AgentId, EventId, event_id
+from outbox.reader import JournalReader
 from outbox.records import Received
 
 
@@ -35,23 +38,30 @@ class InboxRoute:
         """
         query = query_of(request, InboxQuery)
         agent = acting_agent(self._desk, principal_of(request), query.agent)
-        if query.after is None:
-            rows = self._desk.reader.inbox(agent, done=query.all, limit=query.limit + 1)
-            chosen = _fitting(rows[-query.limit :][::-1])[::-1]
-        else:
-            rows = self._after(agent, event_id(query.after), done=query.all, limit=query.limit + 1)
-            chosen = _fitting(rows[: query.limit])
-        return json(InboxAnswer([self._row(row) for row in chosen], more=len(chosen) < len(rows)))
+        return json(await self._desk.lookups.ask(partial(_look, agent=agent, query=query)))
 
-    def _after(self, agent: AgentId, event: EventId, *, done: bool, limit: int) -> list[Received]:
-        rows = self._desk.reader.inbox_after(agent, event, done=done, limit=limit)
-        if rows is None:
-            raise NotFound(f"{event} is not in the inbox of {agent}", hint="leave `after` out to begin anew")
-        return rows
 
-    def _row(self, row: Received) -> InboxRow:
-        missing = row.blob is not None and self._desk.reader.blob(row.blob) is None
-        return inbox_row(row, blob_missing=missing)
+def _look(reader: JournalReader, agent: AgentId, query: InboxQuery) -> InboxAnswer:
+    if query.after is None:
+        rows = reader.inbox(agent, done=query.all, limit=query.limit + 1)
+        chosen = _fitting(rows[-query.limit :][::-1])[::-1]
+    else:
+        rows = _after(reader, agent, event_id(query.after), done=query.all, limit=query.limit + 1)
+        chosen = _fitting(rows[: query.limit])
+    return InboxAnswer([_row(reader, row) for row in chosen], more=len(chosen) < len(rows))
+
+
+def _after(
+    reader: JournalReader, agent: AgentId, event: EventId, *, done: bool, limit: int
+) -> list[Received]:
+    rows = reader.inbox_after(agent, event, done=done, limit=limit)
+    if rows is None:
+        raise NotFound(f"{event} is not in the inbox of {agent}", hint="leave `after` out to begin anew")
+    return rows
+
+
+def _row(reader: JournalReader, row: Received) -> InboxRow:
+    return inbox_row(row, blob_missing=row.blob is not None and reader.blob(row.blob) is None)
 
 
 def _fitting(rows: list[Received]) -> list[Received]:

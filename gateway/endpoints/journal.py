@@ -4,6 +4,7 @@ Incidents that tell of the past may be closed, too.
 """
 
 import asyncio
+from functools import partial
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -15,12 +16,10 @@ from gateway.api.delivery_state import (
     WAITING_FOR_LINK,
     WAITING_FOR_MAINTENANCE,
     WAITING_FOR_OWNER,
-    shown_state,
+    WAITING_FOR_ROOM,
 )
-from gateway.api.mesh import LinkState
 from gateway.api.operator import IncidentsClosedAnswer
 from gateway.api.rows import (
-    DeliveryRow,
     OutboxAnswer,
     delivery_row,
     incident_row,
@@ -35,11 +34,10 @@ from gateway.endpoints.desk import LocalDesk
 from gateway.endpoints.errors import BadRequest
 from gateway.endpoints.guard import principal_of
 from gateway.endpoints.limits import COPIED_ABOUT_MAX, COPY_CLOCKS_APART_MS, ROWS_MAX
-from gateway.endpoints.mesh import announced_by
 from gateway.endpoints.reading import body_of, query_of
+from gateway.endpoints.surroundings import Surroundings
 from gateway.engine.closing import CloseIncidents
 from gateway.engine.effects import IncidentsClosed
-from gateway.engine.maintenance import is_away
 from gateway.engine.pastincidents import PAST
 from gateway.home import Home
 from outbox.chain import Head
@@ -48,10 +46,11 @@ from outbox.errors import NotFound
 from outbox.ids import EventId, NodeId, Seq, event_id, event_id_ms
 from outbox.limits import PAGE_BYTES_MAX
 from outbox.reader import JournalReader
-from outbox.records import Delivery, DeliveryState
+from outbox.records import DeliveryState
 
 _STORED = tuple(DeliveryState)
-_WAITING = (WAITING_FOR_LINK, WAITING_FOR_OWNER, WAITING_FOR_MAINTENANCE)
+_WAITING = (WAITING_FOR_LINK, WAITING_FOR_OWNER, WAITING_FOR_MAINTENANCE, WAITING_FOR_ROOM)
+_UNANSWERED = (DeliveryState.EMITTED, DeliveryState.RETRY_PENDING)
 
 
 class JournalRoutes:
@@ -76,7 +75,8 @@ class JournalRoutes:
         """All that this node knows about one event. 404 when it knows nothing."""
         query_of(request, NoQuery)
         event, principal = event_id(request.path_params["event"]), principal_of(request)
-        found = self._trace(event)
+        around = self._desk.surroundings()
+        found = await self._desk.lookups.ask(partial(_traced, event=event, around=around))
         if found is None and isinstance(principal, Admin):
             async with self._searching:
                 found = await asyncio.to_thread(_carried, self._desk.home, self._desk.identity.node, event)
@@ -91,15 +91,18 @@ class JournalRoutes:
         query = query_of(request, DeliveriesQuery)
         if query.state is not None and query.state not in (*_STORED, *_WAITING):
             raise BadRequest(f"state is one of {', '.join((*_STORED, *_WAITING))}")
-        stored = (query.state,) if query.state in _STORED else _STORED
-        rows = [row for row in self._rows(request, stored) if query.state in {None, row.state}]
-        return json(rows[: query.limit])
+        stored = _stored(query.state)
+        found = await self._desk.lookups.ask(lambda reader: reader.deliveries(stored, ROWS_MAX))
+        around, principal = self._desk.surroundings(), principal_of(request)
+        rows = [delivery_row(row, around.state_of(row)) for row in found if sees(principal, row.from_agent)]
+        return json([row for row in rows if query.state in {None, row.state}][: query.limit])
 
     async def incidents(self, request: Request) -> Response:
         """Open incidents, or with ``all`` closed ones too."""
         query = query_of(request, IncidentsQuery)
         need_admin(principal_of(request))
-        rows = self._desk.reader.newest_incidents(ROWS_MAX, open_only=not query.all)
+        open_only = not query.all
+        rows = await self._desk.lookups.ask(lambda read: read.newest_incidents(ROWS_MAX, open_only=open_only))
         return json([incident_row(row) for row in rows])
 
     async def close_incidents(self, request: Request) -> Response:
@@ -126,48 +129,43 @@ class JournalRoutes:
         """Entries of the own outbox after a position. Raises the cursor errors of ``JournalReader.read``."""
         query = query_of(request, OutboxQuery)
         need_admin(principal_of(request))
-        epoch, head = self._desk.identity.epoch, self._desk.reader.head()
-        page = self._desk.reader.read(Head(epoch, Seq(query.after), b""), query.limit, PAGE_BYTES_MAX)
-        entries = page.entries[: query.limit] if page is not None else ()
-        after = entries[-1].seq if entries else Seq(query.after)
-        return json(OutboxAnswer([outbox_row(entry) for entry in entries], after, head.seq))
+        return json(await self._desk.lookups.ask(partial(_entries, after=query.after, limit=query.limit)))
 
-    def _rows(self, request: Request, states: tuple[str, ...]) -> list[DeliveryRow]:
-        principal = principal_of(request)
-        found = self._desk.reader.deliveries(states, ROWS_MAX)
-        return [delivery_row(row, self._shown_state(row)) for row in found if sees(principal, row.from_agent)]
 
-    def _shown_state(self, row: Delivery) -> str:
-        up = {link.node for link in self._desk.links() if link.state is LinkState.UP}
-        node = row.node
-        return shown_state(
-            row,
-            local=node == self._desk.identity.node,
-            online=node is not None and self._desk.runtime.view.online(node),
-            linked=node in up,
-            away=is_away(announced_by(self._desk, node), self._desk.clock.wall_ms()),
-        )
+def _stored(shown: str | None) -> tuple[DeliveryState, ...]:
+    """The stored states of rows that may be shown as this one, or as any."""
+    if shown is None:
+        return _STORED
+    return _UNANSWERED if shown in _WAITING else (DeliveryState(shown),)
 
-    def _trace(self, event: EventId) -> EventTrace | None:
-        reader = self._desk.reader
-        own = tuple((entry.seq, decode_event(entry.body)) for entry in reader.events_about(event))
-        found: Event | None = next((entry for _, entry in own if entry.event_id == event), None)
-        deliveries, rows = reader.obligations(event), reader.ledger(event)
-        source = self._desk.identity.node if found is not None else (rows[0].source if rows else None)
-        rows = [row for row in rows if row.source == source]  # what others sent under its id is another story
-        if found is None and rows:
-            found = readable_event(rows[0].body)
-        if found is None:
-            return None
-        known = Known(
-            identity=self._desk.identity,
-            event=found,
-            own=own,
-            deliveries=tuple((row, self._shown_state(row)) for row in deliveries),
-            received=tuple(rows),
-            blob_missing=found.payload_ref is not None and reader.blob(found.payload_ref.sha256) is None,
-        )
-        return assemble(known)
+
+def _entries(reader: JournalReader, after: int, limit: int) -> OutboxAnswer:
+    epoch, head = reader.identity().epoch, reader.head()
+    page = reader.read(Head(epoch, Seq(after), b""), limit, PAGE_BYTES_MAX)
+    entries = page.entries[:limit] if page is not None else ()
+    last = entries[-1].seq if entries else Seq(after)
+    return OutboxAnswer([outbox_row(entry) for entry in entries], last, head.seq)
+
+
+def _traced(reader: JournalReader, event: EventId, around: Surroundings) -> EventTrace | None:
+    own = tuple((entry.seq, decode_event(entry.body)) for entry in reader.events_about(event))
+    found: Event | None = next((entry for _, entry in own if entry.event_id == event), None)
+    deliveries, rows = reader.obligations(event), reader.ledger(event)
+    source = around.here if found is not None else (rows[0].source if rows else None)
+    rows = [row for row in rows if row.source == source]  # what others sent under its id is another story
+    if found is None and rows:
+        found = readable_event(rows[0].body)
+    if found is None:
+        return None
+    known = Known(
+        identity=reader.identity(),
+        event=found,
+        own=own,
+        deliveries=tuple((row, around.state_of(row)) for row in deliveries),
+        received=tuple(rows),
+        blob_missing=found.payload_ref is not None and reader.blob(found.payload_ref.sha256) is None,
+    )
+    return assemble(known)
 
 
 def _carried(home: Home, here: NodeId, event: EventId) -> EventTrace | None:

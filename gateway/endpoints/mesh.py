@@ -1,20 +1,22 @@
 """HTTP routes that show the mesh as this node sees it: status, nodes, agents."""
 
+from typing import NamedTuple
+
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from gateway.api.delivery_state import unaccepted_state
 from gateway.api.mesh import AgentRow, LinkState, MaintenanceRow, NodeRow, StatusAnswer, Waiting
 from gateway.endpoints.answers import json
 from gateway.endpoints.bodies import NoQuery
 from gateway.endpoints.desk import LocalDesk
 from gateway.endpoints.reading import query_of
-from gateway.engine.maintenance import MAINTENANCE, Announced, announced, is_away
+from gateway.endpoints.surroundings import Surroundings
 from outbox import base64url
 from outbox.chain import Checkpoint, Head
 from outbox.ids import AgentId, NodeId, Seq
+from outbox.reader import JournalReader
 from stateroom.view import NodeView, OwnerView, RevocationView, View
 
 
@@ -44,6 +46,7 @@ class MeshRoutes:
         """This node."""
         query_of(request, NoQuery)
         desk, reader = self._desk, self._desk.reader
+        tallies, around = await desk.lookups.ask(_count), desk.surroundings()
         answer = StatusAnswer(
             node=desk.identity.node,
             mesh=desk.identity.mesh,
@@ -53,34 +56,27 @@ class MeshRoutes:
             process=desk.node_status(),
             ready=self._ready(),
             storage_full=desk.runtime.storage_full,
-            deliveries=reader.count_deliveries(),
-            waiting=[self._waiting(node, count) for node, count in reader.count_unaccepted().items()],
-            received=reader.count_received(),
+            deliveries=tallies.deliveries,
+            waiting=[
+                Waiting(node=node, state=around.unaccepted(node), count=count)
+                for node, count in tallies.unaccepted.items()
+            ],
+            received=tallies.received,
             agents=len(reader.agents()),
             active=self._active_here(),
-            links=list(desk.links()),
-            incidents_open=sum(reader.count_open_incidents().values()),
-            quarantined=reader.count_quarantined(),
+            links=list(around.links.values()),
+            incidents_open=tallies.incidents_open,
+            quarantined=tallies.quarantined,
         )
         return json(answer)
-
-    def _waiting(self, node: NodeId | None, count: int) -> Waiting:
-        here = self._desk.identity.node
-        state = unaccepted_state(
-            node,
-            local=node == here,
-            online=node is not None and self._desk.runtime.view.online(node),
-            linked=any(link.node == node and link.state is LinkState.UP for link in self._desk.links()),
-            away=is_away(announced_by(self._desk, node), self._desk.clock.wall_ms()),
-        )
-        return Waiting(node=node, state=state, count=count)
 
     async def nodes(self, request: Request) -> Response:
         """All nodes, by name."""
         query_of(request, NoQuery)
-        view = self._desk.runtime.view
+        around = self._desk.surroundings()
+        view = around.view
         out = [word for name in view.revocations if (word := view.revoked(name)) is not None]
-        rows = [self._node(name) for name in view.nodes] + [self._former(word) for word in out]
+        rows = [self._node(name, around) for name in view.nodes] + [self._former(word) for word in out]
         return json(sorted(rows, key=lambda row: row.node))
 
     async def agents(self, request: Request) -> Response:
@@ -133,13 +129,11 @@ class MeshRoutes:
     def _ready(self) -> bool:
         return self._desk.node_status().room_loaded and not self._desk.runtime.storage_full
 
-    def _node(self, name: NodeId) -> NodeRow:
-        desk, view = self._desk, self._desk.runtime.view
-        node, here = view.nodes[name], desk.identity.node
-        link = next((link for link in desk.links() if link.node == name), None)
+    def _node(self, name: NodeId, around: Surroundings) -> NodeRow:
+        desk, view, here = self._desk, around.view, around.here
+        node, link, said = view.nodes[name], around.links.get(name), around.announced.get(name)
         state = link.state if link is not None else LinkState.DOWN
         read, seen = desk.reader.cursor(name), view.cursor(name, here)
-        said = announced_by(desk, name)
         knows_us = seen is not None and seen[0] == desk.identity.epoch
         return NodeRow(
             node=name,
@@ -179,10 +173,24 @@ class MeshRoutes:
         )
 
 
-def announced_by(desk: LocalDesk, node: NodeId | None) -> Announced | None:
-    """What a node has said of its maintenance and not ended."""
-    rows = [row for row in desk.reader.incidents(open_only=True) if row.kind == MAINTENANCE]
-    return next((announced(row) for row in rows if row.subject == node), None)
+class _Tallies(NamedTuple):
+    """What is counted row by row."""
+
+    deliveries: dict[str, int]
+    unaccepted: dict[NodeId | None, int]
+    received: dict[str, int]
+    incidents_open: int
+    quarantined: int
+
+
+def _count(reader: JournalReader) -> _Tallies:
+    return _Tallies(
+        reader.count_deliveries(),
+        reader.count_unaccepted(),
+        reader.count_received(),
+        sum(reader.count_open_incidents().values()),
+        reader.count_quarantined(),
+    )
 
 
 def _floor_seq(floor: Checkpoint | None, head: Head) -> Seq:

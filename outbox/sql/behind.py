@@ -31,7 +31,7 @@ class SeenRows(Rows):
         """One row by its key."""
         if table not in BEHIND:
             return super().find(table, *key)
-        with self._moment():
+        with self.moment():
             found: Row | None = self._behind[table].get(key)
             return found or super().find(table, *key)
 
@@ -39,7 +39,7 @@ class SeenRows(Rows):
         """All rows of a query that is bounded by its own text, and asks these tables."""
         if not any(table in BEHIND for table in tables):
             return super().ask(tables, sql, values)
-        with self._moment():
+        with self.moment():
             return super().ask(tables, sql, values)
 
     def counts(self, table: Table[Row], column: str, *parts: str) -> dict[str, int]:
@@ -60,8 +60,12 @@ class SeenRows(Rows):
         return {value: found[value] for value in sorted(found) if found[value]}
 
     @contextmanager
-    def _moment(self) -> Iterator[None]:
-        """One state of the database, with its changes."""
+    def moment(self) -> Iterator[None]:
+        """One state of the database, with its changes; one inside another is the same."""
+        inside = self.database.in_transaction
+        if inside:
+            yield
+            return
         self.database.execute("BEGIN")
         try:
             self._learn()

@@ -29,8 +29,11 @@ _EMITTED = "state = 'emitted'"
 _HEARD = "state <> 'emitted'"
 _RETRY_PENDING = f"state = 'retry_pending' AND {_HEARD}"
 
-_NEWEST_FIRST = "ORDER BY created_at_ms DESC, event_id DESC, node DESC LIMIT ?"
-_NEWEST = f"SELECT * FROM (SELECT event_id, node FROM deliveries WHERE {{0}} {_NEWEST_FIRST})"  # noqa: S608 - own
+_NEWEST = (
+    "SELECT created_at_ms, event_id, node FROM deliveries WHERE state = '{0}' AND {1}"
+    " ORDER BY created_at_ms DESC, event_id DESC, node DESC LIMIT ?"
+)
+"""Of each state its newest rows are found at one end of an index; of all states together they are not."""
 
 
 def _at_rest(key: tuple[EventId, NodeId | None]) -> tuple[Value, ...]:
@@ -115,16 +118,15 @@ class DeliveryReads(Asking):
 
     def deliveries(self, states: Iterable[str], limit: int) -> list[Delivery]:
         """The newest rows in any of these states, newest first."""
-        wanted = tuple(str(state) for state in states)
-        newest = [_NEWEST.format(f"state IN ({', '.join('?' * len(wanted))}) AND {_HEARD}")]
-        values: tuple[Value, ...] = (*wanted, limit)
-        if DeliveryState.EMITTED in wanted:
-            newest.append(_NEWEST.format(_EMITTED))
-            values = (*values, limit)
-        keys = f"SELECT * FROM ({' UNION ALL '.join(newest)})"  # noqa: S608 - own names
-        return self._rows.all(
-            DELIVERIES, f"WHERE (event_id, node) IN ({keys}) {_NEWEST_FIRST}", *values, limit
-        )
+        with self._rows.moment():
+            keys: list[tuple[int, bytes, str]] = []
+            for state in {DeliveryState(state) for state in states}:
+                which = _EMITTED if state is DeliveryState.EMITTED else _HEARD
+                keys += self._rows.ask((DELIVERIES,), _NEWEST.format(state, which), (limit,))
+            newest = [(event, node) for _, event, node in sorted(keys, reverse=True)[:limit]]
+            found = self._rows.some(DELIVERIES, "event_id", sorted({event for event, _ in newest}))
+        rows = {_at_rest((row.event_id, row.node)): row for row in found}
+        return [rows[key] for key in newest]
 
     def deliveries_beyond(
         self, node: NodeId, seq: Seq, after: tuple[EventId, NodeId | None], looked_at: int

@@ -4,7 +4,7 @@ from outbox.ids import AgentId, EventId, NodeId, event_id_bytes, event_id_from_b
 from outbox.recent import Recent
 from outbox.records import Received, TurnState
 from outbox.sql.rows import Asking, Writing
-from outbox.tables import RECEIVED
+from outbox.tables import RECEIVED, Value
 
 Turns = dict[tuple[NodeId, AgentId], Received]
 """Those of one event, by who sent it and to whom."""
@@ -12,15 +12,11 @@ Turns = dict[tuple[NodeId, AgentId], Received]
 _OPEN_STATES = (TurnState.HELD, TurnState.QUEUED, TurnState.LEASED)
 _OPEN = "state IN ('held', 'queued', 'leased')"
 
-_NEWEST = (
-    "SELECT arrival FROM (SELECT arrival FROM received WHERE state = '{0}' AND to_agent = ?1"
-    " ORDER BY arrival DESC LIMIT ?2)"
-)
+_NEWEST = "SELECT arrival FROM received WHERE state = ? AND to_agent = ? ORDER BY arrival DESC LIMIT ?"
 """Of each state its newest rows are found at one end of the index; of all states together they are not."""
 
 _NEXT = (
-    "SELECT arrival FROM (SELECT arrival FROM received WHERE state = '{0}' AND to_agent = ?1 AND arrival > ?3"
-    " ORDER BY arrival LIMIT ?2)"
+    "SELECT arrival FROM received WHERE state = ? AND to_agent = ? AND arrival > ? ORDER BY arrival LIMIT ?"
 )
 
 
@@ -56,24 +52,33 @@ class LedgerReads(Asking):
 
     def inbox(self, agent: AgentId, *, done: bool, limit: int) -> list[Received]:
         """An agent's newest rows, newest last: the unfinished ones, or with ``done`` all of them."""
-        states = TurnState if done else _OPEN_STATES
-        newest = " UNION ALL ".join(_NEWEST.format(state) for state in states)
-        clause = f"WHERE arrival IN ({newest}) ORDER BY arrival DESC LIMIT ?2"
-        return self._rows.all(RECEIVED, clause, agent, limit)[::-1]
+        with self._rows.moment():
+            found = self._arrivals(_NEWEST, done=done, agent=agent, place=(), limit=limit)
+            return self._rows.some(RECEIVED, "arrival", found[-limit:])
 
     def inbox_after(self, agent: AgentId, after: EventId, *, done: bool, limit: int) -> list[Received] | None:
         """The rows that were accepted next after an event's own, oldest first; None when there is no such."""
-        ((arrival,),) = self._rows.ask(
-            (RECEIVED,),
-            "SELECT MIN(arrival) FROM received WHERE event_id = ? AND to_agent = ?",
-            (event_id_bytes(after), agent),
-        )
-        if arrival is None:
-            return None
+        with self._rows.moment():
+            ((arrival,),) = self._rows.ask(
+                (RECEIVED,),
+                "SELECT MIN(arrival) FROM received WHERE event_id = ? AND to_agent = ?",
+                (event_id_bytes(after), agent),
+            )
+            if arrival is None:
+                return None
+            found = self._arrivals(_NEXT, done=done, agent=agent, place=(arrival,), limit=limit)
+            return self._rows.some(RECEIVED, "arrival", found[:limit])
+
+    def _arrivals(
+        self, sql: str, *, done: bool, agent: AgentId, place: tuple[Value, ...], limit: int
+    ) -> list[int]:
+        """Of the turns of an agent in each state, in order."""
         states = TurnState if done else _OPEN_STATES
-        following = " UNION ALL ".join(_NEXT.format(state) for state in states)
-        clause = f"WHERE arrival IN ({following}) ORDER BY arrival LIMIT ?2"
-        return self._rows.all(RECEIVED, clause, agent, limit, arrival)
+        return sorted(
+            arrival
+            for state in states
+            for (arrival,) in self._rows.ask((RECEIVED,), sql, (state, agent, *place, limit))
+        )
 
     def count_received(self) -> dict[str, int]:
         """Rows by state."""

@@ -5,7 +5,8 @@ writes that buffer before it runs.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from outbox.buffer import WriteBuffer
@@ -13,7 +14,7 @@ from outbox.changes import ALL_IN_TABLES, BEHIND, pack, unpack
 from outbox.database import Database
 from outbox.errors import StorageFailed
 from outbox.limits import CHANGES_BYTES_MAX, ROWS_BEHIND_MAX, ROWS_BUFFERED_MAX
-from outbox.tables import Row, Table, Value, Values
+from outbox.tables import Row, Table, Value, Values, portions
 
 Tables = Sequence[Table[Any]]
 
@@ -46,6 +47,23 @@ class Rows:
         """The rows of a query that is bounded by its own text, and may ask other tables beside."""
         rows = self.ask((table, *beside), table.select(clause), values)
         return [table.decode(row) for row in rows]
+
+    def some(self, table: Table[Row], column: str, values: Sequence[Value]) -> list[Row]:
+        """The rows that have one of these values in an indexed column, portion by portion, in its order.
+
+        Who lists asks for the keys first and for the rows then: in one statement a reader's view of what is
+        behind would be gone through from one end to the other.
+        """
+        found: list[Row] = []
+        for size, portion in portions([(value,) for value in values]):
+            clause = f"WHERE {column} IN ({', '.join('?' * size)}) ORDER BY {column}"
+            found += self.all(table, clause, *portion)
+        return found
+
+    @contextmanager
+    def moment(self) -> Iterator[None]:
+        """What is asked inside is asked of one state of the database."""
+        yield  # nobody else writes to what the writer sees
 
     def counts(self, table: Table[Row], column: str, *parts: str) -> dict[str, int]:
         """How many rows have each value of a column, in order, or those of several parts of the table."""

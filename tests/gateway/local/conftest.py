@@ -30,6 +30,7 @@ from gateway.clock import Clock
 from gateway.courier.limits import CourierLimits
 from gateway.door import PIPE_ALL, ROOMS, Door
 from gateway.endpoints.local import local_app
+from gateway.endpoints.surroundings import Surroundings
 from gateway.endpoints.turn_sockets import TurnSockets
 from gateway.engine import Engine
 from gateway.engine.effects import AgentChanged, CursorMoved, Handed, Invited, StreamBroken
@@ -39,6 +40,7 @@ from gateway.engine.policy import Policy
 from gateway.home import Home
 from gateway.hosting.inline import InlineHost
 from gateway.hosting.ticking import Ticking
+from gateway.lookups import Lookups
 from gateway.runtime import Runtime
 from gateway.serving.servers import make_server, quieten
 from gateway.serving.sockets import bind_unix
@@ -98,6 +100,7 @@ class LocalNode:
             Journal.create(self.home.journal, Identity(MESH, HERE, EPOCH), wal_bytes=0).close()
         self.journal = Journal.open(self.home.journal, wal_bytes=0)
         self.reader = JournalReader.open(self.home.journal)
+        self.lookups = Lookups(self.home.journal)
         self.identity = self.journal.identity()
         self.journal.database.migrate("auth", LEDGER_MIGRATIONS)
         key = SigningKey(bytes(range(32)))
@@ -140,6 +143,7 @@ class LocalNode:
         )
 
     def close(self) -> None:
+        self.lookups.close()
         self.reader.close()
         self.journal.close()
 
@@ -172,6 +176,10 @@ class LocalNode:
                 clock_within_ms=2,
             )
         ]
+
+    def surroundings(self) -> Surroundings:
+        incidents = self.reader.incidents(open_only=True)
+        return Surroundings.of(HERE, self.clock.wall_ms(), self.runtime.view, self.links(), incidents)
 
     def join_code(self, invited: Invited) -> str:
         token = read_invite_token(invited.token)

@@ -64,6 +64,20 @@ async def test_an_agent_is_active_when_it_says_something_and_not_when_its_operat
     assert known == {**here, "gone": None, "far": 1_070}, "the clock of far's node is 70 ms behind ours"
 
 
+async def test_what_waits_is_found_behind_newer_rows_that_wait_for_nothing(
+    node: "LocalNode", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.endpoints.journal.ROWS_MAX", 3)
+    async with node.client() as gateway:
+        sent = await gateway.agent("jen").send("far", "are you there?")
+        for number in range(4):
+            await gateway.agent("jen").send("bob", str(number))
+        rows = await gateway.deliveries(state="waiting_for_owner")
+        assert [row.event_id for row in rows] == [sent.event_id]
+        assert await gateway.deliveries(state="waiting_for_room") == []
+        assert len(await gateway.deliveries()) == 3
+
+
 async def test_waiting_is_shown_and_not_stored(node: "LocalNode") -> None:
     async with node.client() as gateway:
         sent = await gateway.agent("jen").send("far", "are you there?")
