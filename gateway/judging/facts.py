@@ -102,7 +102,9 @@ class NodeFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     def last_of(self, epoch: Epoch) -> Seq:
         """The last entry of an epoch, shown or not; 0 for one that is not in this outbox."""
-        return next((entry.seq for entry in reversed(self.outbox) if entry.epoch == epoch), Seq(0))
+        hidden = (head.seq for head in self.hidden if head.epoch == epoch)
+        shown = next((entry.seq for entry in reversed(self.outbox) if entry.epoch == epoch), Seq(0))
+        return max((shown, *hidden))
 
     def shown_of(self, epoch: Epoch) -> Seq:
         """How far others may have seen an epoch."""

@@ -24,6 +24,23 @@ class Lane:
         self.flowing = asyncio.Event()
         self.flowing.set()
         self.delay_s = 0.0
+        self._blocks = 0
+
+    def block(self) -> None:
+        """Let what is on it wait."""
+        self._blocks += 1
+        self.flowing.clear()
+
+    def unblock(self) -> None:
+        """One reason less to wait; it flows when none is left."""
+        self._blocks -= 1
+        if not self._blocks:
+            self.flowing.set()
+
+    def heal(self) -> None:
+        """As it was at the beginning."""
+        self._blocks, self.delay_s = 0, 0.0
+        self.flowing.set()
 
 
 class CableNetwork:
@@ -63,11 +80,11 @@ class CableNetwork:
 
     async def block(self, source: NodeId, target: NodeId) -> None:
         """Let what goes from one to the other wait."""
-        self._lanes[source, target].flowing.clear()
+        self._lanes[source, target].block()
 
     async def unblock(self, source: NodeId, target: NodeId) -> None:
-        """Let it go on."""
-        self._lanes[source, target].flowing.set()
+        """Let it go on, unless it was blocked twice."""
+        self._lanes[source, target].unblock()
 
     async def snap(self, one: NodeId, other: NodeId) -> None:
         """Abort the connections between two nodes."""
@@ -83,8 +100,7 @@ class CableNetwork:
     async def heal(self) -> None:
         """All lanes as they were at the beginning."""
         for lane in self._lanes.values():
-            lane.flowing.set()
-            lane.delay_s = 0.0
+            lane.heal()
 
     async def close(self) -> None:
         """Abort everything."""

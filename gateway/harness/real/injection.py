@@ -15,8 +15,8 @@ class Injection(msgspec.Struct, frozen=True, kw_only=True):
     """One node, two of a link (one-way: from, to), or all."""
     for_ms: int
     amount: int = 0
-    """Milliseconds that a link or a sync is late, seconds that a clock is off, rounds of a storm, or the
-    passing of a crash point that kills."""
+    """Milliseconds that a link or a sync is late, seconds that a clock is off, rounds of a storm, the passing
+    of a crash point that kills, or milliseconds in which nobody reaches a node that was put back."""
     point: str = ""
     """The name of the crash point where a crash happens; of a restore and of a clone, in which way."""
 

@@ -190,13 +190,26 @@ class Injector:
     def _forgets(self, station: Station, injection: Injection) -> AbstractAsyncContextManager[None]:
         if injection.fault is FaultClass.CLONE:
             return self._cloned(station, injection)
-        return self._put_back(station, Way(injection.point))
+        return self._put_back(station, injection)
 
     @asynccontextmanager
-    async def _put_back(self, station: Station, way: Way) -> AsyncIterator[None]:
-        saved = await self._rewinder.save(station, way)
+    async def _put_back(self, station: Station, injection: Injection) -> AsyncIterator[None]:
+        saved = await self._rewinder.save(station, Way(injection.point))
         yield
-        await self._rewinder.put_back(station, saved)
+        async with AsyncExitStack() as stack:
+            if injection.amount:
+                await stack.enter_async_context(self._alone(station.node))
+            await self._rewinder.put_back(station, saved)
+            await asyncio.sleep(injection.amount / 1000)
+
+    @asynccontextmanager
+    async def _alone(self, node: NodeId) -> AsyncIterator[None]:
+        """Its agents are there before anybody who could tell it what it has forgotten."""
+        async with AsyncExitStack() as stack:
+            for other in self._stations:
+                if other != node:
+                    await stack.enter_async_context(self._partitioned((node, other), both=True))
+            yield
 
     @asynccontextmanager
     async def _cloned(self, station: Station, injection: Injection) -> AsyncIterator[None]:

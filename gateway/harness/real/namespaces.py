@@ -14,6 +14,7 @@ import asyncio
 import contextlib
 import os
 import subprocess
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Self
 
@@ -30,7 +31,8 @@ class NamespaceNetwork:
 
     def __init__(self, nodes: Sequence[NodeId]) -> None:
         self._numbers = {node: number for number, node in enumerate(nodes, 1)}
-        self._blocked: set[tuple[NodeId, NodeId]] = set()
+        self._blocked: Counter[tuple[NodeId, NodeId]] = Counter()
+        """How often each way was blocked."""
         self._late: dict[tuple[NodeId, NodeId], int] = {}
         self._made: list[str] = []
 
@@ -62,13 +64,14 @@ class NamespaceNetwork:
 
     async def block(self, source: NodeId, target: NodeId) -> None:
         """What goes from one to the other is lost on the way."""
-        self._blocked.add((source, target))
+        self._blocked[source, target] += 1
         await asyncio.to_thread(self._point, source, target, _NOBODY)
 
     async def unblock(self, source: NodeId, target: NodeId) -> None:
-        """It arrives again; TCP repeats what was lost."""
-        self._blocked.discard((source, target))
-        await asyncio.to_thread(self._point, source, target, self._hardware(target))
+        """It arrives again, unless it was blocked twice; TCP repeats what was lost."""
+        self._blocked[source, target] -= 1
+        if not self._blocked[source, target]:
+            await asyncio.to_thread(self._point, source, target, self._hardware(target))
 
     async def snap(self, one: NodeId, other: NodeId) -> None:
         """Abort the connections between two nodes; the cable of the first is out for a moment."""
@@ -90,8 +93,9 @@ class NamespaceNetwork:
 
     async def heal(self) -> None:
         """All ways as they were at the beginning."""
-        for way in list(self._blocked):
-            await self.unblock(*way)
+        for source, target in +self._blocked:
+            await asyncio.to_thread(self._point, source, target, self._hardware(target))
+        self._blocked.clear()
         for one, other in [pair for pair, late in self._late.items() if late]:
             await self.slow(one, other, 0)
 

@@ -22,7 +22,7 @@ class Network(Protocol):
         ...
 
     async def unblock(self, source: NodeId, target: NodeId) -> None:
-        """It gets there again, what was held back included."""
+        """It gets there again, what was held back included, once each ``block`` has its ``unblock``."""
         ...
 
     async def snap(self, one: NodeId, other: NodeId) -> None:

@@ -39,8 +39,10 @@ _AMOUNT: dict[FaultClass, tuple[int, int]] = {
     FaultClass.SLOWFSYNC: (20, 300),
     FaultClass.CLOCK: (10, 600),
     FaultClass.STORM: (2, 4),
+    FaultClass.RESTORE: (500, 3_000),
 }
-"""How strong, in the units of ``Injection.amount``; a clock is ahead or behind."""
+"""How strong, in the units of ``Injection.amount``; a clock is ahead or behind, and of those that were put
+back one in four meets the others at once."""
 
 CRASH_POINTS: tuple[str, ...] = (
     CrashPoint.ENGINE_BEFORE_COMMIT,
@@ -84,6 +86,8 @@ class _Calendar:
         self._dice = dice
         self._nodes = tuple(nodes)
         self._duration_ms = duration_ms
+        self._ways: dict[FaultClass, list[str]] = {}
+        """Of each class that has several, those that were not had yet."""
 
     def lose_founder(self) -> None:
         """A third to a half of the run without the founding node."""
@@ -141,10 +145,21 @@ class _Calendar:
         amount = self._dice.between(*_AMOUNT[fault]) if fault in _AMOUNT else 0
         if fault is FaultClass.CLOCK and self._dice.chance(0.5):
             amount = -amount
-        point = self._dice.among(_POINTS[fault]) if fault in _POINTS else ""
+        if fault is FaultClass.RESTORE and self._dice.chance(0.25):
+            amount = 0
+        point = self._point(fault) if fault in _POINTS else ""
         self.injections.append(
             Injection(at_ms=at_ms, fault=fault, targets=targets, for_ms=for_ms, amount=amount, point=point)
         )
+
+    def _point(self, fault: FaultClass) -> str:
+        """Each way to forget comes before one comes twice: a run has few of them."""
+        if fault not in OF_MEMORY:
+            return self._dice.among(_POINTS[fault])
+        left = self._ways.get(fault) or list(_POINTS[fault])
+        point = self._dice.among(left)
+        self._ways[fault] = [other for other in left if other != point]
+        return point
 
 
 _GAP_MS = 1_000

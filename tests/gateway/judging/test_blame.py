@@ -82,6 +82,13 @@ def test_a_restored_node_writes_nothing_more_in_the_epoch_of_its_backup():
     assert found({**present(), LAB: before}, gave_up()) == [(FaultKind.OUTBOX, LAB)]
 
 
+def test_nor_does_it_where_nobody_sees_it():
+    """What it appends before anybody has told it more is held back, and left behind with that epoch."""
+    for seq, faults in ((2, []), (3, [(FaultKind.OUTBOX, LAB)])):
+        held = frozenset({Head(EPOCH, Seq(seq), bytes(32))})
+        assert found({**present(), LAB: replace(present()[LAB], hidden=held)}, gave_up()) == faults
+
+
 def test_a_copy_by_hand_goes_on_only_where_nobody_had_read_more():
     stays = present(epoch=EPOCH, seq=3)
     assert found(stays, gave_up(COPY)) == [(FaultKind.UNREPORTED, LAB)]

@@ -66,3 +66,19 @@ def test_all_epochs_are_read(home: Home) -> None:
         (LATER, 1),
         (LATER, 2),
     ]
+
+
+def test_the_end_of_an_epoch_that_nobody_may_read_is_known_all_the_same(home: Home) -> None:
+    with closing(Journal.open(home.journal, wal_bytes=0)) as journal:
+        journal.begin()
+        journal.hold()
+        journal.commit()
+        _say(home, journal, 7, 8)
+        journal.begin()
+        journal.begin_epoch(LATER)
+        journal.commit()
+        _say(home, journal, 9)
+    facts = read_node(home, CLOCK)
+    assert [(said.epoch, said.seq) for said in facts.outbox[5:]] == [(STREAM.epoch, 6), (LATER, 1)]
+    assert {place.seq for place in facts.hidden} == {7, 8}
+    assert (facts.last_of(STREAM.epoch), facts.shown_of(STREAM.epoch), facts.last_of(LATER)) == (8, 6, 1)

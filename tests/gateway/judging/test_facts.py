@@ -79,3 +79,10 @@ def test_each_epoch_counts_anew():
     both = replace(facts, outbox=(*facts.outbox, *again))
     assert both.upto(Head(later, Seq(1), again[0].digest)) == both.outbox
     assert both.upto(Head(EPOCH, Seq(1), again[0].digest)) == both.outbox[:1]
+
+
+def test_an_epoch_ends_where_its_last_entry_stands_whoever_may_read_it():
+    facts = mesh()[LAB]
+    held = replace(facts, unshown={EPOCH: Seq(4)}, hidden=frozenset({Head(EPOCH, Seq(6), bytes(32))}))
+    assert (facts.last_of(EPOCH), held.last_of(EPOCH), held.shown_of(EPOCH)) == (4, 6, 4)
+    assert held.last_of(Epoch("000002-000000000000")) == 0

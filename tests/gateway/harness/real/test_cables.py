@@ -103,6 +103,18 @@ async def test_what_is_blocked_waits_and_comes_later(
         assert await hearing == b"one"
 
 
+async def test_what_is_blocked_twice_waits_for_both(network: CableNetwork) -> None:
+    async with dialled(network, N1) as line:
+        for _ in range(2):
+            await network.block(N1, N2)
+        line.say(b"one")
+        hearing = asyncio.ensure_future(line.hears(3))
+        await network.unblock(N1, N2)
+        assert not (await asyncio.wait({hearing}, timeout=0.1))[0]
+        await network.unblock(N1, N2)
+        assert await hearing == b"one"
+
+
 async def test_a_snap_ends_the_connections_of_two_nodes_only(network: CableNetwork) -> None:
     async with dialled(network, N1) as line, dialled(network, N3) as other:
         await network.snap(N1, N2)

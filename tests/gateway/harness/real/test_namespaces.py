@@ -107,6 +107,12 @@ async def test_ways_are_blocked_one_by_one_and_connections_outlive_it() -> None:
                     assert await other.say("there?") == "there?", "others are not concerned"
                     await network.unblock(*way)
                     assert await one.say("found") == "lost found", "TCP repeats what did not arrive"
+                for _ in range(2):
+                    await network.block(N1, N2)
+                await network.unblock(N1, N2)
+                assert await one.say("lost") == "TimeoutError", "it was blocked twice"
+                await network.heal()
+                assert await one.say("found") == "lost found"
                 await network.snap(N1, N2)
                 assert await one.say("hello") in {"ConnectionAbortedError", "ConnectionResetError"}
                 assert await other.say("there?") == "there?"

@@ -63,6 +63,23 @@ def test_nodes_forget_in_every_way():
     }
 
 
+@settings(max_examples=25, deadline=None)
+@given(seed=SEEDS)
+def test_each_way_to_forget_comes_before_one_comes_twice(seed: int):
+    plan = schedule(seed, nodes(3), 300_000, tuple(OF_MEMORY))
+    for fault in OF_MEMORY:
+        points = [one.point for one in plan if one.fault is fault]
+        assert all(set(pair) == set(points[:2]) for pair in zip(points[::2], points[1::2], strict=False))
+        assert len(set(points[:2])) == min(2, len(points))
+
+
+def test_some_that_were_put_back_are_alone_at_first():
+    plans = [schedule(seed, nodes(3), 120_000, (FaultClass.RESTORE,)) for seed in range(8)]
+    assert {(one.point, bool(one.amount)) for plan in plans for one in plan} == {
+        (way, alone) for way in (Way.BACKUP, Way.COPY) for alone in (True, False)
+    }
+
+
 def test_seeds_differ():
     assert schedule(1, nodes(3), 60_000, tuple(FaultClass)) != schedule(
         2, nodes(3), 60_000, tuple(FaultClass)
