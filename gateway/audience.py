@@ -9,7 +9,7 @@
 
 import msgspec
 
-from gateway.routing import Away, Route, choose, near, parse_address
+from gateway.routing import Away, Near, Route, choose, parse_address
 from outbox.errors import NotFound, TooLarge, UnknownRecipient
 from outbox.ids import AgentId, NodeId, agent_id
 from outbox.limits import DESTINATIONS_MAX, RECIPIENTS_MAX
@@ -46,7 +46,7 @@ def one_of(text: str) -> str:
     return next(iter(named.values())) if len(named) == 1 else text
 
 
-def audience(view: View, text: str, sender: AgentId, away: Away) -> Audience:
+def audience(view: View, text: str, sender: AgentId, away: Away, near: Near) -> Audience:
     """Everybody an address means.
 
     Raises InvalidId; UnknownRecipient with near matches; NotFound when nobody is meant or one has no owner;
@@ -59,7 +59,7 @@ def audience(view: View, text: str, sender: AgentId, away: Away) -> Audience:
             if owner.status == "active" and owner.agent != sender and view.revoked(owner.node) is None
         ]
         return _checked(Audience(EVERYBODY, (), tuple(sorted({owner.node for owner in others}))), text)
-    named = _members(view, text, sender) if text.startswith(_GROUP) else _listed(view, text)
+    named = _members(view, text, sender) if text.startswith(_GROUP) else _listed(view, text, near)
     routes = [_route(view, agent, away) for agent in named]
     nodes = sorted({route.node for route in routes if route.node is not None})
     return _checked(Audience(_shown(text, named), named, tuple(nodes)), text)
@@ -72,13 +72,13 @@ def _members(view: View, text: str, sender: AgentId) -> tuple[AgentId, ...]:
     return tuple(sorted(owner.agent for owner in there if owner.agent != sender))
 
 
-def _listed(view: View, text: str) -> tuple[AgentId, ...]:
+def _listed(view: View, text: str, near: Near) -> tuple[AgentId, ...]:
     named: dict[AgentId, None] = {}
     for part in text.split(","):
         agent, node = parse_address(part.strip())
         owner = view.owner(agent)
         if not view.known(agent):
-            raise UnknownRecipient(part, near(view, agent))
+            raise UnknownRecipient(part, near(agent))
         if owner is not None and node is not None and owner.node != node:
             raise UnknownRecipient(part, (f"{agent}@{owner.node}",))
         named[agent] = None

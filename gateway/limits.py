@@ -17,6 +17,9 @@ BROUGHT_PAGE_COST = 4
 LINE_INPUTS_MAX = 256
 """Pages of one peer that wait for a tick; beyond it its link is not read. Credit bounds their bytes."""
 
+COMPARED_MAX = 12
+"""Names that are compared with one that nobody knows: about a millisecond."""
+
 GATHER_QUIET_TURNS = 3
 """Turns of the loop in which nothing came, before a tick: what is read in one is an input two turns later.
 A turn takes some microseconds, a commit at least a hundred."""

@@ -7,12 +7,12 @@ Source: routing rules of ``docs/PROTOCOL.md``.
 """
 
 from collections.abc import Callable
-from difflib import get_close_matches
 from enum import Enum
 from functools import lru_cache
 
 import msgspec
 
+from gateway.likeness import alike
 from outbox.envelope import RouteDecision
 from outbox.errors import UnknownRecipient
 from outbox.ids import AgentId, NodeId, agent_id, node_id
@@ -21,6 +21,9 @@ from stateroom.view import OwnerView, View
 
 Away = Callable[[NodeId], int | None]
 """For how many milliseconds a node has been away; None for one that is not."""
+
+Near = Callable[[AgentId], tuple[str, ...]]
+"""Known agents whose names look like one that nobody knows."""
 
 OWNER, FALLBACK = "owner", "fallback"
 
@@ -56,12 +59,12 @@ def parse_address(text: str) -> tuple[AgentId, NodeId | None]:
     return agent_id(name), node_id(node) if at else None
 
 
-def resolve(view: View, text: str, away: Away) -> Route:
+def resolve(view: View, text: str, away: Away, near: Near) -> Route:
     """The route of an address. Raises InvalidId; UnknownRecipient with near matches."""
     agent, node = parse_address(text)
     route = choose(view, agent, away)
     if route is None and not view.known(agent):
-        raise UnknownRecipient(text, near(view, agent))
+        raise UnknownRecipient(text, near(agent))
     if node is not None:
         _check_owner(view, text, agent, node)
     return route or Route(agent, None, 0)
@@ -143,6 +146,5 @@ def standing(view: View, agent: AgentId, node: NodeId, owner_epoch: int) -> Stan
 
 
 def near(view: View, agent: AgentId) -> tuple[str, ...]:
-    """Up to three known agents whose names look like this one."""
-    candidates = [name for name in view.agents if abs(len(name) - len(agent)) <= 3 and view.owner(name)]
-    return tuple(get_close_matches(agent, candidates, n=3, cutoff=0.6))
+    """Up to three agents that live somewhere and whose names look like this one."""
+    return alike(agent, (name for name, owner in view.agents.items() if owner.status == "active"), 3)

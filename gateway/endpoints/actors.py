@@ -1,11 +1,10 @@
 """For which agent a request acts: an agent for itself, an admin for any agent that lives here."""
 
-from difflib import get_close_matches
-
 from auth.scopes import Admin, AsAgent, may_act_as
 from auth.scopes import Scope as Principal
 from gateway.endpoints.desk import LocalDesk
 from gateway.endpoints.errors import BadRequest, Forbidden
+from gateway.likeness import alike
 from outbox.errors import NotFound
 from outbox.ids import AgentId, agent_id
 
@@ -33,8 +32,8 @@ def acting_agent(desk: LocalDesk, principal: Principal, named: str | None) -> Ag
 
 def _need_resident(agent: AgentId, residents: list[AgentId]) -> None:
     if agent not in residents:
-        alike = get_close_matches(agent, residents, n=1)
-        hint = f"did you mean {alike[0]}?" if alike else "gateway agents shows who lives where"
+        near = alike(agent, residents, 1)
+        hint = f"did you mean {near[0]}?" if near else "gateway agents shows who lives where"
         raise NotFound(f"{agent} does not live on this node", hint=hint)
 
 

@@ -3,6 +3,11 @@
 DUE_MAX = 500
 """Timers, or lost attempts, handled in one tick; the rest follow in the next."""
 
+NEAR_TOLD_MAX = 4
+"""Senders of one tick that are told which names look like the unknown one that they wrote: looking through
+thousands takes milliseconds, and who misspells one name a hundred times needs to hear it once.
+"""
+
 TRIM_BATCHES = 64
 """Batches of a copy that one tick lets go of: deleting a thousand rows takes about a millisecond."""
 

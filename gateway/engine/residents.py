@@ -1,13 +1,13 @@
 """The agents that live on this node, and those of other nodes that it stands in for."""
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 from msgspec.structs import replace
 
 from gateway.engine.errands import Task
 from gateway.engine.inputs import AddAgent, SetAgent
 from gateway.engine.tick import Tick
+from gateway.likeness import alike
 from gateway.routing import FALLBACK, stands_in
 from outbox.envelope import Event, RouteDecision
 from outbox.errors import NameTaken, NotFound, StillLeaving
@@ -32,8 +32,8 @@ class Residents:
         """One of them. Raises NotFound."""
         row = self._rows.get(name)
         if row is None:
-            alike = get_close_matches(name, self._rows, n=1)
-            hint = f"did you mean {alike[0]}?" if alike else "gateway agents shows who lives where"
+            near = alike(name, self._rows, 1)
+            hint = f"did you mean {near[0]}?" if near else "gateway agents shows who lives where"
             raise NotFound(f"{name} does not live on this node", hint=hint)
         return row
 

@@ -45,8 +45,8 @@ def send(tick: Tick, turns: Turns, request: Send, owner_epoch: int) -> Sent:
         return _again(tick, request.req, known)
     away = tick.absences.away(tick.now.mono_ms)
     to = one_of(request.to)
-    several = audience(tick.view, to, request.agent, away) if means_several(to) else None
-    route = resolve(tick.view, to, away) if several is None else None
+    several = audience(tick.view, to, request.agent, away, tick.near) if means_several(to) else None
+    route = resolve(tick.view, to, away, tick.near) if several is None else None
     if route is not None and route.node == tick.identity.node:
         turns.check_room(route.agent, request.priority)
     cause = cause_of(tick, turns, request)

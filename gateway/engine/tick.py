@@ -12,11 +12,12 @@ from gateway.engine.circles import UNSAID, Circles
 from gateway.engine.effects import Appended, Effect, IncidentChanged
 from gateway.engine.errands import Errands
 from gateway.engine.inputs import Now
+from gateway.engine.limits import NEAR_TOLD_MAX
 from gateway.engine.pace import Pace, PaceLimits
 from gateway.engine.peers import Peers
 from gateway.engine.policy import Policy
 from gateway.engine.questions import Questions
-from gateway.routing import Route, choose
+from gateway.routing import Route, choose, near
 from outbox.batch import Draft, seal
 from outbox.chain import Entry, Head, Page, Sign
 from outbox.envelope import Event, encode_event, encode_header, header_of
@@ -85,6 +86,8 @@ class Tick:
     errands: "Errands[Tick]" = field(default_factory=Errands)
     rows_left: int = field(init=False)
     """Rows that errands may still look at in this tick."""
+    near_left: int = NEAR_TOLD_MAX
+    """How often this tick may still look for names that look like another."""
     via: NodeId | None = None
     """Who brought the page that is being handled, when that is not its writer."""
     effects: list[Effect] = field(default_factory=list)
@@ -109,6 +112,13 @@ class Tick:
         """Where an event to an agent goes now; None while nobody owns it."""
         away = self.absences.away(self.now.mono_ms)
         return choose(self.view, agent, away, prefer=prefer, avoid=avoid)
+
+    def near(self, agent: AgentId) -> tuple[str, ...]:
+        """Agents whose names look like one that nobody knows; none once this tick has looked often enough."""
+        if self.near_left == 0:
+            return ()
+        self.near_left -= 1
+        return near(self.view, agent)
 
     def there_ms(self, node: NodeId) -> int:
         """What another node's wall clock shows now, as well as it was measured over a link."""

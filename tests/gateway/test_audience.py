@@ -10,6 +10,11 @@ from outbox.limits import DESTINATIONS_MAX, RECIPIENTS_MAX
 from stateroom.view import OwnerView, View
 
 
+def nobody_like(_agent: str) -> tuple[str, ...]:
+    """No name looks like another."""
+    return ()
+
+
 def here(_node: str) -> int | None:
     return None
 
@@ -63,12 +68,12 @@ def test_an_address_shows_whether_it_means_several(text: str, several: bool) -> 
     ],
 )
 def test_everybody_who_is_meant_gets_it_once(text: str, sender: str, expected: Audience) -> None:
-    assert audience(MESH, text, sender, here) == expected
+    assert audience(MESH, text, sender, here, nobody_like) == expected
 
 
 def test_a_fallback_stands_in_at_publish() -> None:
     away = {"b": 5}.get
-    assert audience(MESH, "ann,bob", "amy", away).nodes == ("a", "c")
+    assert audience(MESH, "ann,bob", "amy", away, nobody_like).nodes == ("a", "c")
 
 
 @pytest.mark.parametrize(
@@ -84,22 +89,22 @@ def test_a_fallback_stands_in_at_publish() -> None:
 )
 def test_nobody_is_left_out_silently(text: str, error: type[Exception]) -> None:
     with pytest.raises(error):
-        audience(MESH, text, "amy", here)
+        audience(MESH, text, "amy", here, nobody_like)
 
 
 def test_alone_in_the_mesh_everybody_is_nobody() -> None:
     with pytest.raises(NotFound):
-        audience(view(owned("ann", "a")), "*", "ann", here)
+        audience(view(owned("ann", "a")), "*", "ann", here, nobody_like)
 
 
 @pytest.mark.parametrize("owners", [RECIPIENTS_MAX + 1, DESTINATIONS_MAX + 1])
 def test_an_event_names_no_more_than_fits(owners: int) -> None:
     spread = [owned(f"x{n}", f"n{n % 150 if owners <= 150 else 0}", groups=("all",)) for n in range(owners)]
     with pytest.raises(TooLarge):
-        audience(view(*spread), "group:all", "ann", here)
+        audience(view(*spread), "group:all", "ann", here, nobody_like)
 
 
 @given(st.lists(st.sampled_from(["ann", "amy", "bob", "bob@b"]), min_size=2))
 def test_a_list_is_a_set_in_its_order(names: list[str]) -> None:
-    found = audience(MESH, ",".join(names), "amy", here)
+    found = audience(MESH, ",".join(names), "amy", here, nobody_like)
     assert list(found.agents) == list(dict.fromkeys(name.partition("@")[0] for name in names))

@@ -53,25 +53,30 @@ def test_anything_else_is_no_address(text: str) -> None:
         parse_address(text)
 
 
+def like(agent: str) -> tuple[str, ...]:
+    return near(MESH, agent)
+
+
 def test_a_route_leads_to_the_owner() -> None:
-    assert resolve(MESH, "bob", here) == resolve(MESH, "bob@vps", here) == Route("bob", "vps", 3)
-    assert resolve(MESH, "bob", here).decision() == RouteDecision("vps", 3, "owner")
+    assert resolve(MESH, "bob", here, like) == resolve(MESH, "bob@vps", here, like) == Route("bob", "vps", 3)
+    assert resolve(MESH, "bob", here, like).decision() == RouteDecision("vps", 3, "owner")
 
 
 def test_known_without_an_owner_leads_nowhere() -> None:
-    route = resolve(MESH, "gone", here)
+    route = resolve(MESH, "gone", here, like)
     assert route == Route("gone", None, 0)
     assert route.decision() is None
 
 
 def test_the_unknown_gets_near_names_that_can_be_reached() -> None:
     with pytest.raises(UnknownRecipient) as caught:
-        resolve(MESH, "bobb", here)
+        resolve(MESH, "bobb", here, like)
     assert caught.value.near == ("bobby", "bob")
     with pytest.raises(UnknownRecipient) as caught:
-        resolve(MESH, "bob@lab", here)
+        resolve(MESH, "bob@lab", here, like)
     assert caught.value.near == ("bob@vps",)
     assert near(MESH, "zzzzzzzz") == ()
+    assert near(MESH, "gonee") == ()
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from gateway.engine.effects import Handed, Refused, Sent
 from gateway.engine.inputs import Grant, Reply, Send
-from gateway.engine.limits import EXPIRES_IN_MS_MAX, HANDS_MAX
+from gateway.engine.limits import EXPIRES_IN_MS_MAX, HANDS_MAX, NEAR_TOLD_MAX
 from gateway.engine.pace import PaceLimits
 from gateway.engine.policy import Policy
 from outbox.envelope import DeadLetter, Trace, decode_payload
@@ -62,6 +62,19 @@ def test_an_address_nobody_answers_to_is_refused_and_nothing_is_appended(
     assert world.said("a") == []
     assert world.store("a").count_deliveries() == {}
     assert world.store("a").remembered("ann", "k") is None
+
+
+def test_a_tick_says_a_few_times_which_names_look_like_an_unknown_one(world: Any) -> None:
+    """Looking takes long where a mesh has many agents, and a loop misspells hundreds a second."""
+
+    def misspelt(*names: str) -> list[bool]:
+        sends = [Send(req=n, agent="ann", to=to, payload=msgspec.Raw(b"1")) for n, to in enumerate(names)]
+        refused = world.tick("a", *sends)
+        assert [answer.code for answer in refused] == ["unknown_recipient"] * len(names)
+        return ["bob" in answer.hint for answer in refused]
+
+    assert misspelt("bop", "bop,ann", *["bobb"] * NEAR_TOLD_MAX) == [True] * NEAR_TOLD_MAX + [False] * 2
+    assert misspelt("bop") == [True]
 
 
 @pytest.mark.parametrize(
