@@ -14,6 +14,8 @@ from outbox.database import Database
 from outbox.sql.rows import Rows, Tables, changes_after
 from outbox.tables import RECEIVED, Row, Table, Value, Values, portions
 
+_Behind = dict[Table[Any], dict[tuple[Value, ...], Any]]
+
 
 class SeenRows(Rows):
     """Whole rows of one database as of its last commit."""
@@ -21,7 +23,9 @@ class SeenRows(Rows):
     def __init__(self, database: Database) -> None:
         super().__init__(database)
         self._number = 0
-        self._behind: dict[Table[Any], dict[tuple[Value, ...], Any]] = {table: {} for table in BEHIND}
+        self._behind: _Behind = {table: {} for table in BEHIND}
+        self._unlaid: _Behind = {table: {} for table in BEHIND}
+        """Those of them that are not in the temporary tables yet, which only queries need."""
         database.rows("PRAGMA temp_store = MEMORY")
         for table in BEHIND:
             for statement in _shadow(table):
@@ -40,6 +44,7 @@ class SeenRows(Rows):
         if not any(table in BEHIND for table in tables):
             return super().ask(tables, sql, values)
         with self.moment():
+            self._lay()
             return super().ask(tables, sql, values)
 
     def counts(self, table: Table[Row], column: str, *parts: str) -> dict[str, int]:
@@ -86,15 +91,23 @@ class SeenRows(Rows):
     def _clear(self) -> None:
         for table in BEHIND:
             self._behind[table].clear()
+            self._unlaid[table].clear()
             self.database.execute(f"DELETE FROM {_behind(table)}")  # noqa: S608 - own names
 
     def _add(self, table: Table[Any], rows: Sequence[Any]) -> None:
-        keys = [table.key_of(row) for row in rows]
-        self._behind[table].update(zip(keys, rows, strict=True))
-        for size, values in portions(table.encode_all(rows)):
-            self.database.execute(table.upsert(size, _behind(table)), values)
-        if table is RECEIVED:
-            self._number_arrivals()
+        found = {table.key_of(row): row for row in rows}
+        self._behind[table].update(found)
+        self._unlaid[table].update(found)
+
+    def _lay(self) -> None:
+        for table, rows in self._unlaid.items():
+            if not rows:
+                continue
+            for size, values in portions(table.encode_all(rows.values())):
+                self.database.execute(table.upsert(size, _behind(table)), values)
+            if table is RECEIVED:
+                self._number_arrivals()
+            rows.clear()
 
     def _number_arrivals(self) -> None:
         """As they will be numbered in the table."""

@@ -458,3 +458,25 @@ def test_a_bug_would_be_seen(world: World, tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(owner, name, planted)
     with pytest.raises((AssertionError, StorageFailed)):
         stories(tmp_path, world, range(6))
+
+
+def test_a_reader_that_looks_for_one_row_fills_no_table(
+    open_journal: Open, world: World, tmp_path: Path
+) -> None:
+    """Such questions are asked on event loops, and thousands of rows may be behind."""
+    journal = open_journal()
+    for number in range(1, 30):
+        send(journal, world, number)
+    reader = JournalReader.open(tmp_path / "journal.db")
+    try:
+        asked: list[str] = []
+        reader._rows.database.connection.set_trace_callback(asked.append)
+        assert reader.delivery(world.event(7), MBP) == world.delivery(7)
+        assert reader.cursor(MBP) == Head(EPOCH, Seq(29), bytes(32))
+        assert not [sql for sql in asked if "INSERT" in sql]
+        assert len(reader.deliveries(DeliveryState, 100)) == 29
+        send(journal, world, 30)
+        assert len(reader.deliveries(DeliveryState, 100)) == 30
+        assert [row.event_id for row in reader.open_turns()] == [world.event(n) for n in range(1, 31)]
+    finally:
+        reader.close()
