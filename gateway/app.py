@@ -212,6 +212,7 @@ class Gateway:
             registry=registry,
             peering=peering,
             reach=self.reach,
+            local_port=self._config.local.port,
             started_at_ms=self._started_at_ms,
             engine_host=self._config.engine.host,
             clock=self._clock,

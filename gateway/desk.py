@@ -47,6 +47,8 @@ class GatewayDesk:
     registry: Registry
     peering: Peering
     reach: Reach
+    local_port: int
+    """On loopback; 0: agents have the Unix socket alone."""
     started_at_ms: int
     engine_host: HostWord
     clock: Clock
@@ -130,6 +132,10 @@ class GatewayDesk:
             pid=os.getpid(),
             started_at_ms=self.started_at_ms,
             endpoints=self.reach.endpoints,
+            local=(
+                str(self.home.socket),
+                *((f"http://127.0.0.1:{self.local_port}",) if self.local_port else ()),
+            ),
             engine_host=self.engine_host,
             standing=self.runtime.rest.standing,
             awaited=tuple(self.reader.doubts()),

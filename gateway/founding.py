@@ -31,9 +31,9 @@ class Founded(msgspec.Struct, frozen=True):
 def found(home: Home, node: NodeId, clock: Clock, settings: dict[str, object]) -> Founded:
     """Make keys, journal and settings of a new mesh. Raises HomeError, HomeLocked, StorageFailed."""
     home.create()
+    _need_nobodys(home)  # before the lock, which a gateway that runs here holds: that is not what is wrong
     with HomeLock(home.lock):
-        if Journal.made(home.journal):
-            raise HomeError(f"{home.root} is the home of a node already", hint="use another GATEWAY_HOME")
+        _need_nobodys(home)
         if home.issuer.exists():
             raise HomeError(f"{home.root} has joined a mesh, and its journal is gone", hint=LOST_JOURNAL)
         keyring = Keyring(home.keys)
@@ -47,6 +47,11 @@ def found(home: Home, node: NodeId, clock: Clock, settings: dict[str, object]) -
         # Last: until the journal is there this home is nobody's, and all of it can be repeated.
         Journal.create(home.journal, new_identity(mesh, node, clock)).close()
     return Founded(mesh, node, home.root)
+
+
+def _need_nobodys(home: Home) -> None:
+    if Journal.made(home.journal):
+        raise HomeError(f"{home.root} is the home of a node already", hint="use another GATEWAY_HOME")
 
 
 def new_identity(mesh: MeshId, node: NodeId, clock: Clock) -> Identity:

@@ -146,10 +146,14 @@ class Home(msgspec.Struct, frozen=True):
 
     def check(self) -> None:
         """Raises HomeError unless it is there and private."""
-        if not self.root.is_dir():
-            raise HomeError(f"{self.root} is no home of a node", hint="make one with: gateway init (or join)")
+        self.need_root()
         for directory in (self.root, self.keys):
             _check_private(directory)
+
+    def need_root(self) -> None:
+        """Raises HomeError unless there is a directory: the wrong one is named, or none was made yet."""
+        if not self.root.is_dir():
+            raise HomeError(f"{self.root} is no home of a node", hint="make one with: gateway init (or join)")
 
     def need_journal(self) -> None:
         """Raises HomeError unless a journal is there: it was lost, or this home was never made to its end."""

@@ -50,6 +50,8 @@ class MeshError(Exception):
     def __init__(self, what: str, *, hint: str = "") -> None:
         super().__init__(what)
         self.hint = hint
+        if hint:
+            self.add_note(f"what to do: {hint}")  # a traceback shows it below the text
 
 
 class CallerError(MeshError):

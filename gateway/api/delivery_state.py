@@ -17,6 +17,9 @@ WAITING_FOR_MAINTENANCE = "waiting_for_maintenance"
 WAITING_FOR_ROOM = "waiting_for_room"
 """The inbox of its agent is full: it is asked again."""
 
+WAITING = (WAITING_FOR_LINK, WAITING_FOR_OWNER, WAITING_FOR_MAINTENANCE, WAITING_FOR_ROOM)
+"""All that is shown of an unanswered delivery beside its stored state."""
+
 _UNANSWERED = frozenset({DeliveryState.EMITTED, DeliveryState.RETRY_PENDING})
 
 

@@ -41,6 +41,8 @@ class NodeStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Whether the journal is written in this process, or in one of its own."""
     endpoints: tuple[str, ...] = ()
     """URLs by which other nodes reach this one."""
+    local: tuple[str, ...] = ()
+    """Where agents reach this gateway: the path of its Unix socket, and its loopback URL if it has one."""
     room_loaded: bool = True
     standing: str = "proven"
     """How the own outbox stands: ``alone`` and ``proven`` are shown to others, else it is held back."""

@@ -184,6 +184,11 @@ def _extract(archive: tarfile.TarFile, name: str, target: Path, size: int) -> No
 def _check_keys(staged: Path, home: Home, manifest: Manifest) -> None:
     """The keys of another node are never replaced: without them it could not come back."""
     if not manifest.with_keys:
+        if not (home.keys / "node.key").exists():
+            raise HomeError(
+                f"the backup holds no keys of {manifest.node}, and {home.keys} holds none either",
+                hint=f"put your copy of that node's keys/ into {home.root}, or use a backup made --with-keys",
+            )
         return
     (staged / "keys").chmod(0o700)
     comes = Keyring(staged / "keys").kept_node_key().public

@@ -11,7 +11,7 @@ import click
 
 from gateway.cli.homes import ask, current_home
 from gateway.cli.options import as_json
-from gateway.cli.output import emit_json, moment, note, table
+from gateway.cli.output import counted, emit_json, moment, note, table
 
 if TYPE_CHECKING:
     from gateway.backup.manifest import Backup
@@ -110,10 +110,13 @@ def _document(made: "Backup") -> dict[str, object]:
 
 def _tell_blobs(made: "Backup") -> None:
     if made.blobs.whole:
-        note(f"{len(made.blobs.whole)} files with {made.blobs.bytes} bytes, each what its name says")
+        note(
+            f"{counted(len(made.blobs.whole), 'file')} with {made.blobs.bytes} bytes, each what its name says"
+        )
     if made.blobs.damaged:
         first = ", ".join(made.blobs.damaged[:5])
-        note(f"{len(made.blobs.damaged)} files are missing or altered in the home and not in it: {first}")
+        missing = counted(len(made.blobs.damaged), "file")
+        note(f"not in it, since missing or altered in the home: {missing}, {first}")
 
 
 @contextmanager

@@ -1,21 +1,34 @@
 """``status``, ``nodes``, ``agents``, ``agent add|set|remove``: who is there."""
 
+from typing import TYPE_CHECKING
+
 import click
 
 from gateway.cli.homes import ask
 from gateway.cli.options import as_json, duration
 from gateway.cli.options import moment as moment_of
 from gateway.cli.output import emit_json, moment, note, table
+from gateway.errors import TimedOut
+
+if TYPE_CHECKING:
+    from gateway.api.mesh import StatusAnswer
+    from gateway.client import GatewayClient
 
 _WRITTEN = {"inline": "by the gateway itself", "process": "by a process of its own"}
 
 
 @click.command()
+@click.option(
+    "--ready-within",
+    type=duration,
+    metavar="DURATION",
+    help="Wait until the gateway is ready, so long at most: it may be about to start.",
+)
 @as_json
 @click.pass_context
-def status(context: click.Context, *, as_json: bool) -> None:
+def status(context: click.Context, *, ready_within: int | None, as_json: bool) -> None:
     """This node at a glance."""
-    found = ask(context, lambda gateway: gateway.status())
+    found = ask(context, lambda gateway: _status(gateway, ready_within))
     if as_json:
         emit_json(found)
         return
@@ -26,7 +39,8 @@ def status(context: click.Context, *, as_json: bool) -> None:
         *((("REVOKED", found.process.revoked),) if found.process.revoked else ()),
         ("ready", found.ready),
         ("since", moment(found.process.started_at_ms)),
-        ("endpoints", ", ".join(found.process.endpoints)),
+        ("peers reach", ", ".join(found.process.endpoints) or "nothing: it dials"),
+        ("agents reach", ", ".join(found.process.local)),
         ("journal written", _WRITTEN[found.process.engine_host]),
         ("events in the outbox", f"{found.head_seq} of epoch {found.epoch}, {found.process.standing}"),
         *((("waits for", ", ".join(found.process.awaited)),) if found.process.awaited else ()),
@@ -38,7 +52,12 @@ def status(context: click.Context, *, as_json: bool) -> None:
         *(("waiting", f"{row.count} for {row.node or 'an owner'}: {row.state}") for row in found.waiting),
         ("agents here", found.agents),
         *(("last active", f"{name} {moment(at_ms)}") for name, at_ms in found.active.items()),
-        ("links", ", ".join(f"{link.node} {link.state}" for link in found.links)),
+        ("links up", ", ".join(link.node for link in found.links if link.state == "up")),
+        *(
+            (f"link {link.state}", f"{link.node}: {link.last_error or 'nothing was heard of it yet'}")
+            for link in found.links
+            if link.state != "up"
+        ),
         ("open incidents", found.incidents_open),
         ("quarantined", found.quarantined),
     ]
@@ -47,6 +66,25 @@ def status(context: click.Context, *, as_json: bool) -> None:
         note("the key of this node was revoked: nobody in the mesh hears it any more")
     if found.storage_full:
         note("the disk is full: nothing is accepted until there is room")
+
+
+async def _status(gateway: "GatewayClient", ready_within_ms: int | None) -> "StatusAnswer":
+    if ready_within_ms is None:
+        return await gateway.status()
+
+    from gateway.fleet.waiting import comes_true
+
+    async def is_ready() -> bool:
+        return (await gateway.status()).ready
+
+    ready = await comes_true(is_ready, ready_within_ms / 1000)
+    found = await gateway.status()
+    if not ready:
+        raise TimedOut(
+            f"{found.node} answers and is not ready after {ready_within_ms / 1000:g} s",
+            hint="see why with: gateway doctor",
+        )
+    return found
 
 
 @click.command()

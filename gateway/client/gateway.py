@@ -53,8 +53,10 @@ class GatewayClient:
     def of_home(cls, home: Home, agent: AgentId | None = None) -> Self:
         """The gateway of a home on this machine: as its operator, or as one agent by its token file.
 
-        Raises HomeError when the agent's token cannot be read.
+        Raises HomeError when there is no such home, or the agent's token cannot be read: a gateway that does
+        not run is waited for, one that never can is not.
         """
+        home.need_root()
         if agent is None:
             return cls(socket=home.socket)
         return cls(socket=home.socket, token=read_private(home.token(agent)).decode().strip())

@@ -22,6 +22,7 @@ from gateway.errors import Unreachable
 from outbox.blobref import BlobRef
 from outbox.envelope import Event, decode_event
 from outbox.ids import AgentId, EventId
+from outbox.kinds import Kind
 from outbox.retry import full_jitter
 
 
@@ -97,6 +98,14 @@ class Turn:
     def sender(self) -> AgentId | None:
         """Who sent it."""
         return self.event.source_agent_id
+
+    @property
+    def in_reply_to(self) -> EventId | None:
+        """What this agent had sent and is answered here; None: somebody asks or tells something of their own.
+
+        Who answers every answer talks in a circle, until the gateway refuses (``hop_limit``).
+        """
+        return self.event.corr_id if self.event.kind == Kind.REPLY else None
 
     @property
     def payload(self) -> object:

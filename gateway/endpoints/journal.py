@@ -12,12 +12,7 @@ from starlette.routing import Route
 
 from auth.scopes import Admin
 from gateway.api.carried import carried, told
-from gateway.api.delivery_state import (
-    WAITING_FOR_LINK,
-    WAITING_FOR_MAINTENANCE,
-    WAITING_FOR_OWNER,
-    WAITING_FOR_ROOM,
-)
+from gateway.api.delivery_state import WAITING
 from gateway.api.operator import IncidentsClosedAnswer
 from gateway.api.rows import (
     OutboxAnswer,
@@ -49,7 +44,6 @@ from outbox.reader import JournalReader
 from outbox.records import DeliveryState
 
 _STORED = tuple(DeliveryState)
-_WAITING = (WAITING_FOR_LINK, WAITING_FOR_OWNER, WAITING_FOR_MAINTENANCE, WAITING_FOR_ROOM)
 _UNANSWERED = (DeliveryState.EMITTED, DeliveryState.RETRY_PENDING)
 
 
@@ -89,8 +83,8 @@ class JournalRoutes:
     async def deliveries(self, request: Request) -> Response:
         """The newest deliveries, of all states or of one as it is shown."""
         query = query_of(request, DeliveriesQuery)
-        if query.state is not None and query.state not in (*_STORED, *_WAITING):
-            raise BadRequest(f"state is one of {', '.join((*_STORED, *_WAITING))}")
+        if query.state is not None and query.state not in (*_STORED, *WAITING):
+            raise BadRequest(f"state is one of {', '.join((*_STORED, *WAITING))}")
         stored = _stored(query.state)
         found = await self._desk.lookups.ask(lambda reader: reader.deliveries(stored, ROWS_MAX))
         around, principal = self._desk.surroundings(), principal_of(request)
@@ -136,7 +130,7 @@ def _stored(shown: str | None) -> tuple[DeliveryState, ...]:
     """The stored states of rows that may be shown as this one, or as any."""
     if shown is None:
         return _STORED
-    return _UNANSWERED if shown in _WAITING else (DeliveryState(shown),)
+    return _UNANSWERED if shown in WAITING else (DeliveryState(shown),)
 
 
 def _entries(reader: JournalReader, after: int, limit: int) -> OutboxAnswer:

@@ -50,10 +50,12 @@ from gateway.endpoints.journal import JournalRoutes
 from gateway.endpoints.mesh import MeshRoutes
 from gateway.endpoints.messages import MessageRoutes
 from gateway.endpoints.operator import OperatorRoutes
-from gateway.endpoints.problems import fail, hung_up, refuse, refuse_route
+from gateway.endpoints.problems import fail, hung_up, refuse, refusing_routes
 from gateway.endpoints.subscribe import SubscribeRoute
 from gateway.endpoints.watch import WatchRoute
 from outbox.errors import MeshError
+
+_ROUTES = "routes begin with /v1/; docs/LOCAL_API.md lists them"
 
 
 def local_app(desk: LocalDesk, *, trusted_socket: bool = False) -> Starlette:
@@ -79,7 +81,7 @@ def local_app(desk: LocalDesk, *, trusted_socket: bool = False) -> Starlette:
         middleware=[Middleware(Guard, desk=desk, trusted_socket=trusted_socket)],
         exception_handlers={
             MeshError: refuse,
-            HTTPException: refuse_route,
+            HTTPException: refusing_routes(_ROUTES),
             ClientDisconnect: hung_up,
             Exception: fail,
         },

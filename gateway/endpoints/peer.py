@@ -34,7 +34,7 @@ from gateway.crashpoint import CrashPoint, crashpoint
 from gateway.door import PIPE_ROOM, check_member
 from gateway.endpoints.errors import BadRequest, BodyTooLarge, ForeignOrigin, Misdirected
 from gateway.endpoints.outcasts import explained
-from gateway.endpoints.problems import fail, hung_up, problem_of, refuse_route, response_of
+from gateway.endpoints.problems import fail, hung_up, problem_of, refusing_routes, response_of
 from gateway.endpoints.reading import host_of, need_json
 from gateway.endpoints.turn_sockets import REVOKED
 from gateway.engine.effects import Admitted, Ticketed
@@ -54,6 +54,7 @@ from stateroom.room import Room
 log = structlog.get_logger(__name__)
 
 _CLOSE_INTERNAL = 1011
+_FOR_GATEWAYS = "gateways meet here; agents ask the Unix socket of their own gateway, or its local.port"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,7 @@ def peer_app(desk: PeerDesk) -> Starlette:
         routes=routes,
         exception_handlers={
             MeshError: _refuse,
-            HTTPException: refuse_route,
+            HTTPException: refusing_routes(_FOR_GATEWAYS),
             ClientDisconnect: hung_up,
             Exception: fail,
         },

@@ -4,6 +4,8 @@
 request may succeed later. The status follows from the code alone, by one table.
 """
 
+from collections.abc import Awaitable, Callable
+
 import msgspec
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -90,12 +92,16 @@ async def refuse(_request: Request, error: Exception) -> Response:
     return response_of(error)
 
 
-async def refuse_route(_request: Request, error: Exception) -> Response:
-    """The same for what the router refuses."""
-    assert isinstance(error, HTTPException)
-    if error.status_code == 405:
-        return response_of(MethodRefused("the path does not take this method"))
-    return response_of(NoRoute("nothing is served at this path"))
+def refusing_routes(hint: str) -> Callable[[Request, Exception], Awaitable[Response]]:
+    """The same for what the router refuses; ``hint`` says what a listener is for, to who asks it for more."""
+
+    async def refuse_route(_request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        if error.status_code == 405:
+            return response_of(MethodRefused("the path does not take this method"))
+        return response_of(NoRoute("nothing is served at this path", hint=hint))
+
+    return refuse_route
 
 
 async def hung_up(_request: Request, _error: Exception) -> Response:

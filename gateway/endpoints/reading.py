@@ -27,7 +27,9 @@ def need_json(request: Request) -> None:
     """Raises NotJson: a form of a web page can send any body, but not under this media type."""
     media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media != "application/json":
-        raise NotJson("the body must be application/json")
+        raise NotJson(
+            "the body must be JSON and say so", hint="send the header Content-Type: application/json"
+        )
 
 
 async def json_of(request: Request) -> bytes:

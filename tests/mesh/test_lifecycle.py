@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 
 from auth.joincodes import decode_join_code
+from gateway.client import GatewayClient
 from gateway.clock import Clock
 from gateway.engine.limits import CLOCK_ROUNDING_MS
 from gateway.errors import HomeError
+from gateway.fleet.ports import free_ports
 from gateway.fleet.process import children
 from gateway.founding import found
 from gateway.joining import join
@@ -120,6 +122,21 @@ async def test_a_signal_ends_it_in_order(pair: tuple[Node, Node], number: signal
     vps.start()
     await vps.ready()
     await vps.linked("mbp")
+
+
+async def test_status_says_where_agents_reach_it(make_node: MakeNode) -> None:
+    """By each of those places, which a shell script hands to curl."""
+    (port,) = free_ports(1)
+    vps = make_node("vps", **{"local.port": port})
+    vps.found()
+    vps.start()
+    await vps.ready()
+    async with vps.client() as gateway:
+        socket, url = (await gateway.status()).process.local
+    token = vps.home.admin_token.read_text().strip()
+    for client in (GatewayClient(socket=Path(socket)), GatewayClient(url=url, token=token)):
+        async with client as gateway:
+            assert (await gateway.status()).node == "vps"
 
 
 async def test_nodes_show_how_far_another_outbox_goes(pair: tuple[Node, Node]) -> None:

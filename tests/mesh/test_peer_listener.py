@@ -158,7 +158,11 @@ async def test_other_methods_and_paths_are_not_served(bench: Bench) -> None:
         assert_refusal(answer, 405, "method_not_allowed")
         assert "access-control-allow-origin" not in answer.headers
     for path in (f"{EXCHANGE_PATH}/", f"/{EXCHANGE_PATH}", "/", "/docs", "/openapi.json", "/v1/status"):
-        assert_refusal(await ask(door.port, post(path, b"{}")), 404, "no_route")
+        answer = await ask(door.port, post(path, b"{}"))
+        assert_refusal(answer, 404, "no_route")
+        assert "Unix socket" in answer.json["hint"], (
+            "who took this port for that of agents learns the right one"
+        )
 
 
 async def test_two_host_headers_are_one_too_many(bench: Bench) -> None:

@@ -1,3 +1,5 @@
+import traceback
+
 import pytest
 
 from outbox import errors
@@ -44,6 +46,8 @@ def test_only_the_world_and_what_passes_are_worth_a_retry() -> None:
 def test_an_error_says_what_and_hints() -> None:
     error = MeshError("it broke", hint="mend it")
     assert (str(error), error.hint, error.code) == ("it broke", "mend it", "internal")
+    assert "".join(traceback.format_exception(error)).endswith("it broke\nwhat to do: mend it\n")
+    assert "what to do" not in "".join(traceback.format_exception(MeshError("it broke")))
 
 
 def test_an_invalid_id_quotes_little_and_suggests() -> None:

@@ -97,6 +97,10 @@ def test_without_keys_a_backup_holds_no_secret_and_needs_them_back(
     assert not [name for name in made.files if "/" in name or name.endswith(".token")]
     other = homes("other")
     other.create()
+    with pytest.raises(HomeError, match="holds no keys of vps") as refused:
+        put_back(other, tmp_path / "b")
+    assert f"into {other.root}" in refused.value.hint
+    assert not other.journal.exists()
     shutil.rmtree(other.keys)
     shutil.copytree(home.keys, other.keys)
     put_back(other, tmp_path / "b")

@@ -5,6 +5,7 @@ import io
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from gateway.cli import main
 from gateway.cli.exits import Exit
 from gateway.cli.main import cli
 from gateway.cli.output import table
+from outbox.lock import HomeLock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -191,7 +193,11 @@ def test_init_makes_a_home_once(home: Path, capfd: pytest.CaptureFixture[str]) -
     assert main(["init", "vps", "--port", "0", "--json"]) == Exit.OK
     made = json.loads(capfd.readouterr().out)
     assert (made["node"], made["home"]) == ("vps", str(home))
+    with HomeLock(home / "lock"):  # as of a gateway that runs: to stop it would not help
+        assert main(["init", "vps"]) == Exit.FAILED
+    assert "is the home of a node already" in capfd.readouterr().err
     assert main(["init", "vps"]) == Exit.FAILED
+    assert "is the home of a node already" in capfd.readouterr().err
     assert main(["outbox", "verify"]) == Exit.OK
     assert "vps: sound up to 000001-" in capfd.readouterr().out
 
@@ -364,6 +370,8 @@ async def test_reads_have_a_json_form_and_one_for_people(node: "LocalNode") -> N
     for code, out, _ in answers:
         assert code == Exit.OK
         json.loads(out)
+    _, out, _ = await command(node, "status")
+    assert re.search(r"^link down +lab: refused\s*$", out, re.MULTILINE), "and why"
     _, out, _ = await command(node, "agents")
     assert [line.split()[:2] for line in out.splitlines()[2:]] == [
         ["bob", "vps"],
@@ -371,6 +379,24 @@ async def test_reads_have_a_json_form_and_one_for_people(node: "LocalNode") -> N
         ["gone", "-"],
         ["jen", "vps"],
     ]
+
+
+async def test_status_waits_for_a_gateway_that_is_about_to_start(stopped: "LocalNode") -> None:
+    """As in a script: ``gateway run &``, and the next line needs it."""
+    async with stopped.serving():
+        pass  # now there is a home to wait for
+    waiting = asyncio.create_task(command(stopped, "status", "--ready-within", "60s"))
+    code, _, err = await command(stopped, "status", "--ready-within", "1ms")
+    assert (code, "gateway run" in err) == (Exit.UNREACHABLE, True)
+    stopped.room_loaded = False
+    async with stopped.serving():
+        code, _, err = await command(stopped, "status", "--ready-within", "1ms")
+        assert (code, "not ready" in err, "gateway doctor" in err) == (Exit.TIMED_OUT, True, True)
+        assert not waiting.done()
+        stopped.room_loaded = True
+        code, out, _ = await waiting
+    assert code == Exit.OK
+    assert "agents reach" in out
 
 
 async def test_dead_letters_and_agents_from_the_command_line(node: "LocalNode") -> None:

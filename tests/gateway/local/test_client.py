@@ -1,8 +1,12 @@
 """The client against real nodes that stop, restart and lose answers."""
 
 import asyncio
+import os
+import re
+import sys
 from contextlib import suppress
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,16 +14,18 @@ import pytest
 from gateway.client import GatewayClient, Turn
 from gateway.clock import Clock
 from gateway.courier.limits import CourierLimits
-from gateway.errors import Denied, TimedOut, Unreachable
+from gateway.errors import Denied, HomeError, TimedOut, Unreachable
+from gateway.home import Home
 from outbox.errors import TooLarge
 from outbox.kinds import Outcome
 from outbox.records import DeliveryState, TurnState
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-    from pathlib import Path
 
     from tests.gateway.local.conftest import LocalNode
+
+ROOT = Path(__file__).parents[3]
 
 
 async def next_turn(turns: "AsyncIterator[Turn]") -> Turn:
@@ -42,6 +48,40 @@ async def test_a_conversation_by_turns(node: "LocalNode") -> None:
         found = await jen.wait_for(sent.event_id, "reply", 5)
     assert found.state in {"replied", "processed"}
     assert node.reader.count_received() == {TurnState.DONE: 2}
+
+
+async def test_the_program_of_the_readme_answers_what_is_asked_and_no_answer(node: "LocalNode") -> None:
+    """It runs as it stands there. Two that answer every answer would talk until the gateway refuses."""
+    (program,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    environ = os.environ | {
+        "GATEWAY_HOME": str(node.home.root),
+        "XDG_RUNTIME_DIR": str(node.home.runtime.parent),
+    }
+    async with node.client() as gateway:
+        await gateway.add_agent("architect")
+        await gateway.add_agent("coder")
+        running = await asyncio.create_subprocess_exec(sys.executable, "-c", program, env=environ)
+        try:
+            async with gateway.agent("architect").turns("a") as turns:
+                told = await next_turn(turns)
+                assert told.in_reply_to is None
+                await told.reply("Good.")
+                asked = await gateway.agent("architect").send("coder", "What next?")
+                back = await next_turn(turns)  # an answer to "Good." would come first
+                assert (back.in_reply_to, back.text) == (asked.event_id, "On it: What next?")
+                await back.ok()
+            assert running.returncode is None
+        finally:
+            running.kill()
+            await running.wait()
+
+
+async def test_a_home_that_is_none_is_said_at_once(short_dir: "Path") -> None:
+    """Without it a program would wait for a gateway that can never be there."""
+    nowhere = Home.of({"GATEWAY_HOME": str(short_dir / "nowhere")})
+    with pytest.raises(HomeError, match="is no home of a node") as refused:
+        GatewayClient.of_home(nowhere)
+    assert "gateway init" in refused.value.hint
 
 
 async def test_what_a_turn_makes_an_agent_send_names_it_as_its_cause(node: "LocalNode") -> None:

@@ -85,6 +85,7 @@ async def test_a_form_or_plain_text_is_no_request(node: "LocalNode") -> None:
         for media in ("text/plain", "application/x-www-form-urlencoded", "application/jsonp", ""):
             answer = await http.post("/v1/enqueue", content=json.dumps(SEND), headers={"Content-Type": media})
             assert (answer.status_code, answer.json()["code"]) == (415, "unsupported_media_type"), media
+            assert "Content-Type: application/json" in answer.json()["hint"]
     assert node.reader.count_deliveries() == {}
 
 
@@ -217,6 +218,7 @@ async def test_health_needs_no_token_and_the_rest_of_the_paths_do_not_exist(node
         for path in ("/", "/v1", "/v1/status/", "/v1/../etc/passwd", "/v1/trace/evt_1/x"):
             answer = await http.get(path)
             assert (answer.status_code, answer.json()["code"]) == (404, "no_route"), path
+            assert "LOCAL_API.md" in answer.json()["hint"]
         wrong = await http.get("/v1/enqueue")
         assert (wrong.status_code, wrong.json()["code"]) == (405, "method_not_allowed")
 

@@ -9,12 +9,14 @@ import msgspec
 import pytest
 
 from auth.joincodes import decode_join_code
+from gateway.api.delivery_state import WAITING
 from gateway.api.mesh import LinkState
 from gateway.api.trace import Stage
 from gateway.client import GatewayClient
 from gateway.clock import Clock
 from gateway.errors import Denied
 from outbox.ids import AgentId
+from outbox.records import DeliveryState
 
 if TYPE_CHECKING:
     from tests.gateway.local.conftest import LocalNode
@@ -89,8 +91,11 @@ async def test_waiting_is_shown_and_not_stored(node: "LocalNode") -> None:
         assert await gateway.deliveries(state="waiting_for_owner") == []
         node.link = LinkState.UP
         shown.append((await gateway.trace(sent.event_id)).state)
-        with pytest.raises(Denied):
+        for state in (*DeliveryState, *WAITING):
+            await gateway.deliveries(state=state)
+        with pytest.raises(Denied) as refused:
             await gateway.deliveries(state="lost")
+        assert all(state in str(refused.value) for state in (*DeliveryState, *WAITING))
     assert shown == ["waiting_for_owner", "waiting_for_link", "emitted"]
     row = node.reader.obligations(sent.event_id)[0]
     assert row is not None
