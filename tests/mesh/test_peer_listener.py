@@ -48,15 +48,17 @@ class MovedClock(Clock):
 
     def __init__(self) -> None:
         self.ahead_ms = 0
-        self._stands_at_ms: int | None = None
+        self._stands_at_ms: tuple[int, int] | None = None
 
     def wall_ms(self) -> int:
-        if self._stands_at_ms is not None:
-            return self._stands_at_ms
-        return super().wall_ms() + self.ahead_ms
+        return self._stands_at_ms[0] if self._stands_at_ms else super().wall_ms() + self.ahead_ms
+
+    def mono_ms(self) -> int:
+        return self._stands_at_ms[1] if self._stands_at_ms else super().mono_ms()
 
     def stop(self) -> None:
-        self._stands_at_ms = self.wall_ms()
+        """Both: a wall clock that stands is followed at half the speed of the other one."""
+        self._stands_at_ms = self.wall_ms(), self.mono_ms()
 
 
 @dataclass(frozen=True)
