@@ -207,10 +207,6 @@ class Revoked:
         """One for each key, by node and key."""
         return sorted(self._by_key.values(), key=lambda each: (each.node, each.public_key))
 
-    def of_key(self, public_key: bytes) -> Revocation | None:
-        """What is said about a key."""
-        return self._by_key.get(public_key)
-
     def ends(self, admission: Record) -> bool:
         """Whether an admission is void: what the root has admitted only the root ends."""
         if not self._by_key:

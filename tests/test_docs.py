@@ -160,6 +160,15 @@ def test_errors_are_defined_in_errors_files_only() -> None:
     assert not strays, "\n" + "\n".join(strays)
 
 
+def test_the_map_of_the_engine_has_each_of_its_files_once() -> None:
+    page = (ROOT / "docs" / "ARCHITECTURE.md").read_text()
+    (table,) = re.findall(r"^## The engine, file by file\n(.*?)^## ", page, re.MULTILINE | re.DOTALL)
+    cells = re.findall(r"^\|[^|]*\|(.*)\|$", table, re.MULTILINE)
+    named = re.findall(r"`(\w+)`", "".join(cells))
+    files = {path.stem for path in (ROOT / "gateway" / "engine").glob("*.py")} - {"__init__"}
+    assert sorted(named) == sorted(files)
+
+
 def test_every_decision_is_in_the_list_of_decisions() -> None:
     folder = ROOT / "docs" / "decisions"
     records = {path.name for path in folder.glob("[0-9]*.md")}

@@ -18,9 +18,6 @@ from outbox.ids import agent_id
 from outbox.timestamps import rfc3339
 from spark.summary import IncidentLine
 
-EMITTER = "sla-monitor"
-"""The agent in whose name it is done unless another is named."""
-
 
 class Emitted(msgspec.Struct, frozen=True):
     """How many incidents were told for the first time."""

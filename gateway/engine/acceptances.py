@@ -1,6 +1,9 @@
 """A node has forgotten part of its outbox: what it had accepted there counts no more, and is sent again.
 
-Its word may reach a sender that waits for a hundred thousand ends, so it is an errand.
+Such a node (it was put back to a backup, say) announces a new epoch, and how far it remembers each earlier
+one. An ``accepted`` that it said behind such a place is lost: it holds neither the event nor its own ACK,
+so the delivery here goes back to "not accepted". A sender may wait for the end of a hundred thousand events
+at such a node. So they are gone through in parts, as an errand.
 """
 
 from collections.abc import Iterable
@@ -21,15 +24,15 @@ Place = tuple[Epoch, Seq]
 
 
 def begin(tick: Tick, node: NodeId, remembered: Iterable[Place], began: Epoch) -> None:
-    """A node goes on in a new epoch and knows each one before it only so far, the oldest first. A copy of it
-    may have begun epochs that it does not know.
+    """A node goes on in the epoch ``began``. ``remembered`` says how far it knows each earlier one, the
+    oldest first; one that is not named, since a copy of the node began it, is forgotten as a whole.
     """
     said = ",".join(f"{epoch}/{seq}" for epoch, seq in remembered)
     tick.errands.begin(tick, TakingBack(Errand(Task.LAPSE, f"{node}/{began}", said)))
 
 
 class TakingBack:
-    """Look at all that has been accepted for what a node has forgotten of it."""
+    """Goes through all deliveries that were accepted, and takes back what that node has forgotten."""
 
     def __init__(self, row: Errand) -> None:
         self.row = row

@@ -1,8 +1,10 @@
-"""Who was revoked, and until when what such a node had said before is waited for.
+"""Revoked nodes whose last words may still be on their way, and until when they are waited for.
 
-Memory of one engine; a new one finds all of them again. What a node had said up to the place that its
-revocation names may still come, and settles what it was owed: so its deliveries end once that was read, or
-after a while in which nobody brought it.
+A revocation names a place in the outbox of the node that was put out; what it said up to there still
+counts. Others may hold that part and bring it later, with ACKs that settle what was sent to the node. So
+deliveries to it are not ended at once, but when its outbox was read up to that place, or after
+``ENDED_UNREAD_AFTER_MS`` in which nobody brought it. This is memory of one engine; a new one sees the
+revocations again and waits anew.
 """
 
 from gateway.engine.limits import ENDED_UNREAD_AFTER_MS
@@ -11,11 +13,11 @@ from stateroom.view import View
 
 
 class Endings:
-    """Times are monotonic milliseconds."""
+    """Each revoked node is waited for once, and then has ended. Times are monotonic milliseconds."""
 
     def __init__(self) -> None:
         self._late: dict[NodeId, int] = {}
-        """Who may still be read, and until when that is waited for."""
+        """Nodes that are waited for, and until when."""
         self._ended: set[NodeId] = set()
 
     def see(self, view: View, here: NodeId, now_ms: int) -> list[NodeId]:
@@ -42,5 +44,5 @@ class Endings:
         return [node for node, at in self._late.items() if at <= now_ms]
 
     def next_ms(self) -> int | None:
-        """When the next one will have been."""
+        """When the next one will have been waited for long enough; None: there is none."""
         return min(self._late.values(), default=None)

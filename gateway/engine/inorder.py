@@ -1,9 +1,10 @@
-"""Turns of which something is to be said, in the order of their keys, in parts.
+"""Open turns in the order of their keys, sorted a part at a time.
 
-An errand goes on behind the key at which the last part ended, also in a new engine, so it needs them in
-order. To sort a hundred thousand would hold a tick. So some are sorted in each, and the sorted runs merged as
-keys are taken. A new engine has looked at all of them anyway, and sorts them at once: so it gets on, however
-often there is one.
+An errand that goes through all open turns (to ask about each, say) does some in each tick and notes the
+last key; the next part goes on behind it, also after a restart. For that the turns must come in one fixed
+order. To sort a hundred thousand in one tick would hold up everything else, so each tick sorts some, and
+the sorted runs are merged while keys are taken. Only a start sorts all at once: it has to look at all of
+them anyway, and a node that is restarted again and again still gets on.
 """
 
 from collections.abc import Iterator, Sequence

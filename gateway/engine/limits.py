@@ -98,9 +98,5 @@ SORTED_PAST = 32
 LOOKED_PAST = 4
 """Rows of a table for each of these that are only passed: the database does that alone."""
 
-REPEATED_MAX = 100_000
-"""Events that nobody has seen and that are appended again in a new epoch: what a node writes in hours without
-a peer; the senders' retries bring the rest."""
-
 ENDED_UNREAD_AFTER_MS = 30_000
 """How long what a revoked node has said before is waited for until what it was owed ends without it."""

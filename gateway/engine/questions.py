@@ -1,7 +1,9 @@
-"""What this node has asked of others since it forgot, and when it may ask again.
+"""Which nodes this one has asked what it did before it forgot, and when it may ask them again.
 
-Memory of one engine, in monotonic milliseconds and places of the current epoch. After a restart nothing is
-known of where the questions stand: all of them stand before the end that was found.
+A question is an event of the own outbox. It is asked again when the other node has read that place and does
+not answer, each time after a longer pause. This is memory of one engine: times are monotonic milliseconds,
+places are of the current epoch. A restart does not look for where the questions stand. It takes the end of
+the outbox for that place: they all stand before it, so whoever has read up to there has read them.
 """
 
 from collections.abc import Iterable
@@ -43,7 +45,7 @@ class Questions:
         return [(node, asked.seq) for node, asked in self._asked.items() if asked.again_ms <= now_ms]
 
     def next_ms(self, now_ms: int) -> int | None:
-        """When the next one may be asked again that may not be now."""
+        """When the next of those that must still wait may be asked again."""
         return min(
             (asked.again_ms for asked in self._asked.values() if asked.again_ms > now_ms), default=None
         )

@@ -1,7 +1,7 @@
-"""All deliveries in some states, state by state, each from the oldest on, part by part.
+"""Goes through all deliveries in some states a part at a time: state by state, in each from the oldest on.
 
-One that changes its state meanwhile is met in the later one as well, or not at all when it went back: whoever
-sweeps says what becomes of that.
+Between two parts a delivery may change its state. If its new state comes later in the list it is met a
+second time; if it came earlier it is not met at all. Whoever sweeps must see to it that neither does harm.
 """
 
 import msgspec

@@ -1,8 +1,9 @@
-"""Turns that were in hands when this node went back to a backup: nobody has them, whatever their rows say.
+"""Turns that agents held when this node turned out to have forgotten: nobody holds them any more.
 
-That there are thousands of them is no reason to write thousands of rows in one tick. The courier has taken
-them back at once, so nobody can answer or resume one; their rows follow part by part. A new engine knows a
-row that is left by its source, of which nothing is dealt before all of them are written.
+The courier takes all of them back at once, so from then on nobody can answer or resume one. There may be
+thousands, so their rows (which still say "leased") are corrected later, some in each tick. A restart in
+between recognises a row that is still wrong by the node that sent the event: nothing of that node is dealt
+before all of its rows are right, so none of its turns can be leased.
 """
 
 from collections.abc import Callable, Mapping
@@ -29,7 +30,7 @@ class TakenBack:
     def __init__(self) -> None:
         self._keys: dict[TurnKey, None] = {}
         self._doubted: Mapping[NodeId, Epoch] = {}
-        """Whose turns an engine before has taken back."""
+        """Senders whose turns were taken back before a restart, and not all of their rows corrected."""
 
     def load(self, store: Store) -> None:
         """What the engine before has left."""

@@ -1,7 +1,8 @@
-"""A node asks what became of our events that it may have dealt with: it has forgotten.
+"""Answers a node that has forgotten and asks which of our events it had dealt with before.
 
-It is told what its answers said, as far as they were read. What it is told stands in this outbox behind
-everything that it may be about, so it is read after that.
+It is told what its own ACKs said, as far as we have read them. The answer is an event of our outbox and
+stands behind every event that it is about. So when that node reads the answer it has read all of them
+again.
 """
 
 import msgspec
@@ -20,7 +21,7 @@ from outbox.records import Delivery, Errand
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """What a node asks, and how far it was told: what it hears twice it takes for done twice."""
+    """What a node asks, and how far it was told: an end that it hears of twice it takes for two ends."""
 
     since: Epoch
     read: Seq

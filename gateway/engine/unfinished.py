@@ -1,4 +1,4 @@
-"""Errands that the engine before has left: who goes on with which."""
+"""Errands that were under way when the gateway stopped: which module goes on with which after a start."""
 
 from collections.abc import Callable
 

@@ -1,9 +1,9 @@
-"""Answers of a node that this one does not remember to have asked.
+"""Answers about own events from a node that this one does not remember to have sent them to.
 
-An event that went to its owner goes on to a fallback; then this node goes back to a backup in which only the
-owner was asked. Or a copy of it asks the fallback. The fallback answers here. Its answer counts as that of a
-node whose attempt was superseded: it ends nothing, and when the other node does the work as well, somebody is
-told.
+Two ways lead there. An event went to its owner and later to a fallback, and then this node was put back to
+a backup that knows only of the owner. Or a copy of this node, which ran beside it, sent the event to the
+fallback. Such an answer is treated like that of a node whose attempt was superseded: it does not end the
+delivery, and if the other node does the work too, an incident says that it was done twice.
 """
 
 from msgspec.structs import replace

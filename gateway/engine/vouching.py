@@ -1,7 +1,9 @@
-"""The room says whose an agent is: what was held until then is let go or refused, part by part.
+"""The state room says which node owns an agent: events of that agent that were held are let go or refused.
 
-A view is looked at once. What it says anew of an agent, and nothing else, decides on what the agent has sent;
-a new engine does not know what is new to it and looks at all of them.
+An event whose sending agent nobody has heard of is held (``held``) until the room says whether the node
+that sent it owns the agent. Each view of the room is compared with the one before: only agents of which it
+says something new are looked at, some in each tick. After a start nothing is known of the view before, so
+all are looked at.
 """
 
 from gateway.engine.errands import Task

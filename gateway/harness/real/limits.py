@@ -97,7 +97,6 @@ HEAL_WITHIN_S = 60.0
 REST_WITHIN_S = 120.0
 """From then until nothing is on its way: the bound of invariant I4."""
 
-REST_LOOK_EVERY_S = 0.5
 SENDS_WITHIN_S = 60.0
 """After the heal, until each send has its answer."""
 

@@ -143,10 +143,6 @@ class Disk(MemoryStore):
         past = self._histories.get(epoch)
         return Seq(past.base.seq + len(past.entries)) if past is not None else Seq(0)
 
-    def ever_received(self, source: NodeId, event: EventId, agent: AgentId) -> Received | None:
-        """The ledger row, or what it was when it was forgotten."""
-        return self.received(source, event, agent) or self.forgotten_turns.get((source, event, agent))
-
     def ever_turns(self, source: NodeId, event: EventId) -> list[Received]:
         """The ledger rows of an event, forgotten ones too."""
         gone = [row for key, row in self.forgotten_turns.items() if key[:2] == (source, event)]

@@ -33,13 +33,13 @@ _BY_THE_NODE = frozenset({"expired", AGENT_REMOVED})
 """Ends of turns that no agent has said."""
 
 
-def unrest(mesh: SimMesh) -> str | None:
-    """What is still under way; None when everything has ended and everybody knows the same."""
+def unrest(mesh: SimMesh) -> Finding | None:
+    """What is broken if nothing more happens; None: all has ended, and everybody knows the same."""
     for name in mesh.members():
         if (why := _unrest_at(mesh, name)) is not None:
-            return why
+            return Finding(Promise.EVERY_SEND_ENDS, why)
     digests = {gateway.digest() for gateway in mesh.living() if gateway.name not in mesh.outcasts}
-    return None if len(digests) == 1 else "the state rooms differ"
+    return None if len(digests) == 1 else Finding(Promise.ROOMS_CONVERGE, "the state rooms differ")
 
 
 def _unrest_at(mesh: SimMesh, name: NodeId) -> str | None:

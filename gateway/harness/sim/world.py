@@ -212,12 +212,12 @@ class World:
 
     def _rest(self, stopped_us: int) -> None:
         end_us = stopped_us + REST_WITHIN_S * 1_000_000
-        while (why := unrest(self.mesh)) is not None:
+        while (left := unrest(self.mesh)) is not None:
             if self.mesh.witness.findings:
                 return  # what was seen is enough: the judge would only add what follows from it
             if self.timeline.now_us >= end_us:
-                late = f"no rest {REST_WITHIN_S} s after the faults: {why}"
-                self.mesh.witness.find(Promise.EVERY_SEND_ENDS, late)
+                late = f"no rest {REST_WITHIN_S} s after the faults: {left.what}"
+                self.mesh.witness.find(left.promise, late)
                 return
             self.timeline.run_until(self.timeline.now_us + _LOOK_EVERY_S * 1_000_000)
         self.timeline.run_until(self.timeline.now_us + _LAST_WORD_S * 1_000_000)
