@@ -101,6 +101,14 @@ class PublicKey:
         return f"PublicKey({self.text})"
 
 
+def readable_key(raw: bytes) -> PublicKey | None:
+    """The key that somebody else's record holds; None for one that no honest node can have."""
+    try:
+        return PublicKey.from_bytes(raw)
+    except InvalidKey:
+        return None
+
+
 @final
 class SigningKey:
     """A private Ed25519 key; ``repr`` shows its public half only."""

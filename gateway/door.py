@@ -8,11 +8,11 @@ from typing import assert_never
 
 import msgspec
 
-from auth.errors import InvalidKey, KeyRevoked, NodeMismatch
+from auth.errors import KeyRevoked, NodeMismatch
 from auth.gatekeeper import Gatekeeper
 from auth.invites import Invite as InviteRow
 from auth.invites import InviteId
-from auth.keys import Jkt, PublicKey
+from auth.keys import Jkt, PublicKey, readable_key
 from auth.limits import ENTROPY_BYTES, INVITE_LIFE_MS_DEFAULT
 from auth.members import KeyOf, RevokedKey
 from gateway.clock import Clock
@@ -22,7 +22,7 @@ from gateway.engine.effects import Admitted, Answer, Invited, RevocationKept, Ti
 from gateway.engine.inputs import Now
 from gateway.engine.knocks import Exchange, Invite, KeepRevocation, Renew, RevokeInvite, Upgrade
 from outbox.ids import NodeId
-from stateroom.view import NodeView, RevocationView, View
+from stateroom.view import View
 
 PIPE_ROOM = "pipe"
 STATE_ROOM = "state"
@@ -109,17 +109,9 @@ def _invited(req: int, invite: InviteRow, token: str) -> Invited:
 def _key_of(view: View) -> KeyOf:
     def key_of(node: NodeId) -> PublicKey | None:
         found = view.node(node)
-        return admitted_key(found) if found is not None else None
+        return readable_key(found.public_key) if found is not None else None
 
     return key_of
-
-
-def admitted_key(node: NodeView | RevocationView) -> PublicKey | None:
-    """The key of a node's admission; None for one that no honest node can have (a seed signed nonsense)."""
-    try:
-        return PublicKey.from_bytes(node.public_key)
-    except InvalidKey:
-        return None
 
 
 def check_member(view: View, admitted: Admitted) -> None:

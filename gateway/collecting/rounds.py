@@ -24,7 +24,7 @@ from gateway.lake.ended import CountedSource, end_of, ends, verify_of
 from gateway.lake.holes import holes
 from gateway.lake.lake import Lake
 from gateway.lake.proofs import keep_proofs
-from gateway.links.peering import Contact
+from gateway.links.contacts import Contact
 from outbox.chain import Checkpoint, Head, Page, Verify, genesis
 from outbox.errors import HomeLocked, MeshError, NotFound, PeerError
 from outbox.forks import ForkProof

@@ -19,7 +19,8 @@ from gateway.door import PIPE_ROOM, STATE_ROOM
 from gateway.errors import TimedOut, Unreachable
 from gateway.home import Home, read_private
 from gateway.limits import JOIN_WITHIN_S
-from gateway.links.peering import PATHS, Contact, contacts
+from gateway.links.contacts import Contact, contacts
+from gateway.links.peering import PATHS
 from gateway.links.reach import Issuer, is_local
 from gateway.links.socket import DialledSocket
 from gateway.links.tickets import Opening, TicketOffice

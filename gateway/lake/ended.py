@@ -4,8 +4,9 @@ Up to the place that the revocation names all counts, for a lake as for a gatewa
 nobody's word, and is not read. Whose name came back with another key is read as the node that it is now.
 """
 
+from auth.keys import readable_key
 from gateway.clock import Clock
-from gateway.door import STATE_ROOM, admitted_key
+from gateway.door import STATE_ROOM
 from gateway.engine.revoked import left_of
 from gateway.home import Home
 from gateway.lake.source import Source
@@ -44,7 +45,7 @@ def end_of(view: View, node: NodeId) -> Checkpoint | None:
 def verify_of(view: View, node: NodeId) -> Verify | None:
     """What the outbox of a node is checked with: its key, or the one that it had until it was put out."""
     known = view.node(node) or view.revoked(node)
-    key = admitted_key(known) if known is not None else None
+    key = readable_key(known.public_key) if known is not None else None
     return key.verify if key is not None else None
 
 

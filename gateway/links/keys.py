@@ -2,8 +2,7 @@
 
 from collections.abc import Callable
 
-from auth.keys import PublicKey
-from gateway.door import admitted_key
+from auth.keys import PublicKey, readable_key
 from outbox.chain import Verify
 from outbox.ids import NodeId
 from stateroom.view import View
@@ -27,5 +26,5 @@ class MemberKeys:
             return None
         known = self._checked.get(node)
         if known is None or known[0] != found.public_key:
-            known = self._checked[node] = (found.public_key, admitted_key(found))
+            known = self._checked[node] = (found.public_key, readable_key(found.public_key))
         return known[1].verify if known[1] is not None else None

@@ -1,27 +1,24 @@
-"""Who dials whom: one socket a peer and channel, kept up for ever by whoever can reach the other.
+"""Keeps the sockets up that this node dials: one for each peer and channel, for ever.
 
-The node with the smaller name dials at once, the other one only when nobody has come for a while; so two
-nodes that can both dial do not meet twice, and a node that nobody can reach still reaches everybody.
-
-Addresses come from validly signed records only. A loopback address means this machine, so it is dialled only
-in a mesh that lives on this machine.
+Whom to dial is decided in ``contacts``. Of two nodes that can both dial, the one with the smaller name does
+so at once, the other one only when nobody has come for a while; so they do not meet twice, and a node that
+nobody can reach still reaches everybody.
 """
 
 import asyncio
-from dataclasses import dataclass
 
 import structlog
 from websockets.asyncio.client import ClientConnection
 
 from auth.gateway_proofs import Pin
-from auth.keys import PublicKey
 from gateway.clock import Clock
-from gateway.door import CURSORS_ROOM, PIPE_ROOM, STATE_ROOM, admitted_key
+from gateway.door import CURSORS_ROOM, PIPE_ROOM, STATE_ROOM
 from gateway.errors import Denied
-from gateway.links.limits import DEFER_S, DIRECT_PEERS_MAX, REVOKED_TOLD_WITHIN_S, ROOM_PEERS_MAX
+from gateway.links.contacts import Contact, contacts, first_wait_s
+from gateway.links.limits import DEFER_S, REVOKED_TOLD_WITHIN_S, ROOM_PEERS_MAX
 from gateway.links.link import Link
 from gateway.links.local import Local
-from gateway.links.reach import Issuer, Reach, is_local
+from gateway.links.reach import Reach
 from gateway.links.registry import Registry
 from gateway.links.socket import DialledSocket
 from gateway.links.tickets import TicketOffice
@@ -29,7 +26,6 @@ from gateway.rooms import Rooms
 from gateway.wire.limits import FRAME_BYTES_MAX
 from outbox.ids import NodeId
 from stateroom.dialer import Dialer, DialReport
-from stateroom.limits import BACKOFF_CAP_S, BACKOFF_FIRST_S
 from stateroom.sockets import recv_of, send_of
 from stateroom.view import NodeView, View
 
@@ -40,47 +36,6 @@ PATHS = {
     CURSORS_ROOM: "/ansible/yjs/cursors",
     PIPE_ROOM: "/ansible/pipe",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Contact:
-    """A peer that can be dialled."""
-
-    node: NodeId
-    url: str
-    key: PublicKey
-
-
-def contacts(view: View, own: NodeId, issuer: Issuer | None, *, loopback: bool) -> list[Contact]:
-    """Peers to dial: seeds first, then by name; the issuer's address is known without the room.
-
-    In a mesh of many only its seeds are dialled, which carry everything; without one that can be dialled the
-    first few others are.
-    """
-    peers = sorted(view.peers(own), key=lambda peer: (peer.role != "seed", peer.node))
-    found = [contact for peer in peers if (contact := _contact(peer, loopback=loopback))]
-    if len(peers) > DIRECT_PEERS_MAX:
-        seeds = {peer.node for peer in peers if peer.role == "seed"}
-        found = [contact for contact in found if contact.node in seeds] or found[:ROOM_PEERS_MAX]
-    out = issuer is None or view.revoked(issuer.node) is not None
-    if issuer is not None and not out and all(contact.node != issuer.node for contact in found):
-        found.insert(0, Contact(issuer.node, issuer.url, PublicKey.from_text(issuer.key)))
-    return found
-
-
-def first_wait_s(nodes: int) -> float:
-    """Below what the first wait after a lost session is drawn in a mesh of so many nodes.
-
-    Where only seeds are dialled, all others dial the same ones: whatever their number, about as many a second
-    come back to a seed that was away for a moment as from a mesh in which everybody dials everybody.
-    """
-    return min(BACKOFF_CAP_S, BACKOFF_FIRST_S * max(1.0, nodes / DIRECT_PEERS_MAX))
-
-
-def _contact(peer: NodeView, *, loopback: bool) -> Contact | None:
-    key = admitted_key(peer)
-    url = next((url for url in peer.endpoints if loopback or not is_local(url)), None)
-    return Contact(peer.node, url, key) if key is not None and url is not None else None
 
 
 class Peering:

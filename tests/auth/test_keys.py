@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from auth.errors import InvalidKey
-from auth.keys import PublicKey, SigningKey
+from auth.keys import PublicKey, SigningKey, readable_key
 
 RFC8037_X = "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"
 RFC8037_JKT = "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k"
@@ -113,6 +113,13 @@ def test_cctv_keys_with_a_low_order_part_or_a_second_encoding_never_enter(
         good = not {"low_order_residue", "non_canonical_R"} & set(case["flags"] or ())
         public = PublicKey.from_bytes(bytes.fromhex(case["key"]))
         assert public.verify(bytes.fromhex(case["sig"]), case["msg"].encode()) == good, case["number"]
+
+
+def test_a_key_of_somebody_else_is_one_or_none() -> None:
+    key = SigningKey(bytes(32)).public
+    assert readable_key(key.raw) == key
+    for raw in (b"", key.raw[:31], bytes(32), b"\xff" * 32):
+        assert readable_key(raw) is None
 
 
 def test_speccheck_finds_nothing_that_verifiers_disagree_about(vectors: Callable[[str], Any]) -> None:

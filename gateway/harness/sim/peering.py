@@ -15,8 +15,9 @@ from auth.keys import PublicKey
 from gateway.harness.sim.network import Network
 from gateway.harness.sim.signing import Keys
 from gateway.harness.sim.wire import Party, WireEnd
+from gateway.links.contacts import Contact
 from gateway.links.local import Local
-from gateway.links.peering import Contact, Peering
+from gateway.links.peering import Peering
 from gateway.links.reach import Reach
 from gateway.links.registry import Registry
 from gateway.links.tickets import Opening, TicketOffice

@@ -7,8 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from auth.keys import SigningKey
+from gateway.links.contacts import contacts, first_wait_s
 from gateway.links.limits import DIRECT_PEERS_MAX, ROOM_PEERS_MAX
-from gateway.links.peering import contacts, first_wait_s
 from gateway.links.reach import Issuer
 from outbox.ids import MeshId, NodeId
 from stateroom.dialer import Backoff
@@ -68,6 +68,12 @@ def test_an_address_that_cannot_be_is_passed_over_for_the_next_one(url: str) -> 
     node = replace(view.nodes[NodeId("n000")], endpoints=(url, "https://n000.example"))
     view.nodes[NodeId("n000")] = node
     assert [contact.url for contact in contacts(view, ME, None, loopback=False)] == ["https://n000.example"]
+
+
+def test_who_has_no_key_that_can_be_is_not_dialled() -> None:
+    view = mesh(2, seeds=0)
+    view.nodes[NodeId("n000")] = replace(view.nodes[NodeId("n000")], public_key=bytes(32))
+    assert dialled(view) == ["n001"]
 
 
 @pytest.mark.parametrize("nodes", [2, DIRECT_PEERS_MAX, 1_000, 10_000])
