@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gateway.cli.homes import ask
-from gateway.cli.options import as_json, duration
-from gateway.cli.options import moment as moment_of
+from gateway.cli.options import ahead, as_json, duration
 from gateway.cli.output import emit_json, moment, note, table
 from gateway.errors import TimedOut
 
@@ -32,8 +31,16 @@ def status(context: click.Context, *, ready_within: int | None, as_json: bool) -
     if as_json:
         emit_json(found)
         return
+    table(("", ""), _status_rows(found), empty="")
+    if found.process.revoked:
+        note("the key of this node was revoked: nobody in the mesh hears it any more")
+    if found.storage_full:
+        note("the disk is full: nothing is accepted until there is room")
+
+
+def _status_rows(found: "StatusAnswer") -> list[tuple[str, object]]:
     counts = {"deliveries": found.deliveries, "turns": found.received}
-    rows = [
+    return [
         ("node", found.node),
         ("mesh", found.mesh),
         *((("REVOKED", found.process.revoked),) if found.process.revoked else ()),
@@ -61,11 +68,6 @@ def status(context: click.Context, *, ready_within: int | None, as_json: bool) -
         ("open incidents", found.incidents_open),
         ("quarantined", found.quarantined),
     ]
-    table(("", ""), rows, empty="")
-    if found.process.revoked:
-        note("the key of this node was revoked: nobody in the mesh hears it any more")
-    if found.storage_full:
-        note("the disk is full: nothing is accepted until there is room")
 
 
 async def _status(gateway: "GatewayClient", ready_within_ms: int | None) -> "StatusAnswer":
@@ -260,7 +262,7 @@ def maintenance() -> None:
 
 @maintenance.command("on")
 @click.option(
-    "--until", type=moment_of, metavar="TIME", help="When it will be back, as 2026-11-27T12:00:00Z."
+    "--until", type=ahead, metavar="TIME", help="When it will be back: 2026-11-27T12:00:00Z, or 2h from now."
 )
 @click.option("--reason", default="", help="Why, in a line.")
 @as_json

@@ -36,6 +36,21 @@ def moment(text: str) -> int:
     return int(found.timestamp() * 1000)
 
 
+def ahead(text: str) -> int:
+    """A moment as ``moment`` reads it, or how long it is until then, as milliseconds since 1970.
+
+    Raises BadParameter.
+    """
+    from gateway.clock import Clock
+
+    if _DURATION.fullmatch(text):
+        return Clock().wall_ms() + duration(text)
+    try:
+        return moment(text)
+    except click.BadParameter as error:
+        raise click.BadParameter(f"{error.message}, and no duration, like 2h") from None
+
+
 class _Lake(click.ParamType[LakePath]):
     name = "directory"
 

@@ -8,13 +8,13 @@ import click
 
 from gateway.cli.homes import current_home
 from gateway.cli.options import as_json, at_lake, duration, moment
-from gateway.cli.output import emit_json, note
+from gateway.cli.output import counted, note
 from spark.objects import LakePath
 
 if TYPE_CHECKING:
     from spark.objectives import Objective
     from spark.sla import Threshold
-    from spark.summary import IncidentLine, Summary
+    from spark.summary import IncidentLine
 
 
 @click.command()
@@ -134,15 +134,15 @@ def report(
     )
     if emits:
         _emit(context, emit_as, summary.incidents)
-    _show(summary, out, as_json=as_json)
+    _show(out, summary.open_incidents, as_json=as_json)
 
 
-def _show(summary: "Summary", out: Path, *, as_json: bool) -> None:
+def _show(out: Path, opened: int, *, as_json: bool) -> None:
     if as_json:
-        emit_json(summary)
+        click.echo((out / "incidents.json").read_bytes(), nl=False)
         return
     click.echo(out / "report.html")
-    note(f"{summary.open_incidents} open incidents; tables and incidents.json are in {out}")
+    note(f"{counted(opened, 'open incident')}; tables and incidents.json are in {out}")
 
 
 def _thresholds(accept_ms: int | None, process_ms: int | None) -> "dict[str, Threshold]":

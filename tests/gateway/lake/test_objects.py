@@ -138,9 +138,10 @@ def test_a_report_tells_of_it_what_it_tells_of_one_on_a_disk(port, tmp_path):
     told = []
     for lake in (tmp_path / "disk", address(port, "reported")):
         out = tmp_path / f"out{len(told)}"
-        done = gateway("report", "--lake", lake, "--out", out, "--as-of", as_text(AS_OF_MS))
+        done = gateway("report", "--lake", lake, "--out", out, "--as-of", as_text(AS_OF_MS), "--json")
         assert done.returncode == 0, done.stderr
-        told.append(json.loads((out / "incidents.json").read_text()))
+        assert done.stdout == (out / "incidents.json").read_text(), "the one document that is described"
+        told.append(json.loads(done.stdout))
     assert told[0] == told[1]
     assert told[0]["incidents"]
 

@@ -281,6 +281,13 @@ async def test_maintenance_is_announced_shown_and_ended(node: "LocalNode") -> No
     _, out, _ = await command(node, "nodes")
     assert "\x1b" not in out
     assert (await command(node, "maintenance", "on", "--until", "2020-01-01T00:00:00Z"))[0] != Exit.OK
+    before_ms = node.clock.wall_ms()
+    assert (await command(node, "maintenance", "on", "--until", "2h"))[0] == Exit.OK
+    _, out, _ = await command(node, "nodes", "--json")
+    until_ms = next(row["maintenance"]["untilMs"] for row in json.loads(out) if row["node"] == "vps")
+    assert before_ms <= until_ms - 7_200_000 <= node.clock.wall_ms()
+    code, _, err = await command(node, "maintenance", "on", "--until", "soon")
+    assert (code, "like 2026-11-27T12:00:00Z" in err, "like 2h" in err) == (Exit.USAGE, True, True)
     code, out, _ = await command(node, "maintenance", "off", "--json")
     assert (code, json.loads(out)["duplicate"]) == (Exit.OK, False)
     _, out, _ = await command(node, "nodes", "--json")
