@@ -1,6 +1,7 @@
 """The sockets that a gateway listens on: TCP, and a Unix socket that nobody else can open."""
 
 import contextlib
+import errno
 import os
 import resource
 import socket
@@ -9,6 +10,12 @@ from pathlib import Path
 from gateway.errors import HomeError
 from gateway.home import SOCKET_PATH_BYTES_MAX, private_directory
 from gateway.serving.limits import BACKLOG, OPEN_FILES_TRIES, STALLED_READER_MS
+
+_LISTEN_HINTS = {
+    errno.EADDRINUSE: "is another gateway running there? set listen.port (or local.port) to another port",
+    errno.EADDRNOTAVAIL: "no interface of this machine has that address (is the tunnel up?): see listen.host",
+    errno.EACCES: "ports below 1024 are the system's: set listen.port (or local.port) to a higher one",
+}
 
 
 def allow_open_files() -> int:
@@ -42,7 +49,7 @@ def listen_tcp(host: str, port: int) -> socket.socket:
         bound.listen(BACKLOG)
     except OSError as error:
         bound.close()
-        hint = "is another gateway running there? set listen.port to another port"
+        hint = _LISTEN_HINTS.get(error.errno or 0, "check the address and the port")
         raise HomeError(f"cannot listen on {host}:{port}: {error.strerror}", hint=hint) from None
     return bound
 

@@ -10,7 +10,7 @@ import pytest
 from gateway.errors import HomeError
 from gateway.home import SOCKET_PATH_BYTES_MAX, private_directory
 from gateway.serving.limits import OPEN_FILES_MAX
-from gateway.serving.sockets import bind_unix
+from gateway.serving.sockets import bind_unix, listen_tcp
 
 
 def mode(path: Path) -> int:
@@ -24,6 +24,19 @@ def test_a_socket_is_the_users_own_and_replaces_a_dead_one(short_dir: Path) -> N
         assert (mode(path), mode(path.parent)) == (0o600, 0o700)
         bound.listen()
         client.connect(str(path))
+
+
+def test_an_address_that_cannot_be_had_is_refused_with_its_cure() -> None:
+    with listen_tcp("127.0.0.1", 0) as taken:
+        port = taken.getsockname()[1]
+        for host, cure in (
+            ("127.0.0.1", "another port"),
+            ("192.0.2.1", "no interface"),
+            ("nowhere", "check"),
+        ):
+            with pytest.raises(HomeError, match=f"cannot listen on {host}:{port}") as refused:
+                listen_tcp(host, port)
+            assert cure in refused.value.hint
 
 
 def test_what_is_no_socket_is_not_removed(short_dir: Path) -> None:
