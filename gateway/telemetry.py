@@ -25,7 +25,7 @@ _HARMLESS_FIELD = re.compile(r"_(id|ids|count|ms|bytes|status)$", re.IGNORECASE)
 """``invite_id`` and ``token_count`` tell nothing secret."""
 
 _SECRET_TEXT = re.compile(
-    r"\beyJ[\w-]{8,}(?:\.[\w-]*){1,2}"  # a JWS: ticket or proof
+    r"\beyJ[\w-]{8,}+(?:\.[\w-]*){0,2}"  # a JWS: ticket or proof; a head alone too
     r"|\b(?:inv|gwt|ansj1)_[\w.-]{8,}"  # invite, local token, join code
     r"|\b(?:Bearer|AnsibleTicket)\s+[^\s'\",]+",
     re.ASCII | re.IGNORECASE,

@@ -39,7 +39,7 @@ from gateway.wire.frames import (
     Seen,
     Want,
 )
-from gateway.wire.limits import BLOB_PIECE_BYTES_MAX, FRAME_BYTES_MAX, HEADER_BYTES_MAX
+from gateway.wire.limits import BLOB_PIECE_BYTES_MAX, FRAME_BYTES_MAX, HEADER_BYTES_MAX, TEXT_MAX
 from gateway.wire.pages import BlobHeader, EntriesHeader, Header, join_page, split_page
 from gateway.wire.version1 import Header1, newer, older
 from outbox.errors import BadFrame, InvalidId
@@ -156,7 +156,7 @@ def decode(message: bytes, version: int = VERSION) -> Frame:
         header = newer(_decoder1.decode(text)) if version == 1 else _decoder.decode(text)
         _check_ids(header)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, InvalidId) as error:
-        raise BadFrame(f"not a link frame: {error}") from None
+        raise BadFrame(f"not a link frame: {error}"[:TEXT_MAX]) from None  # it may hold what came
     if isinstance(header, EntriesHeader):
         return join_page(header, payload)
     if isinstance(header, BlobHeader):

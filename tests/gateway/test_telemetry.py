@@ -67,6 +67,13 @@ def test_ids_and_plain_words_stay(text: str) -> None:
     assert redact_text(text) == text
 
 
+@pytest.mark.parametrize("piece", ["eyJ-", "eyJ", "eyJabcdefgh.", "inv_-", "gwt_.", "ansj1_", "Bearer "])
+def test_a_long_text_takes_as_long_as_it_is_long(piece: str) -> None:
+    """What takes its square would take hours for a text of this length, and end the test."""
+    for text in (piece * 500_000, piece * 500_000 + " "):
+        assert len(redact_text(text)) <= len(text)
+
+
 def test_fields_named_after_secrets_are_cut_and_others_cleaned_however_deep() -> None:
     event = {
         "event": "exchange",

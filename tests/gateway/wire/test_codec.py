@@ -14,6 +14,7 @@ from gateway.wire.limits import (
     HAVE_STREAMS_MAX,
     HEADER_BYTES_MAX,
     SAFE_INTEGER_MAX,
+    TEXT_MAX,
 )
 from gateway.wire.pages import Header
 from outbox.chain import Checkpoint, Entry, Excerpt, Stub
@@ -167,6 +168,22 @@ def test_the_table_names_every_frame_and_every_field() -> None:
 def test_what_is_no_frame_is_refused(raw: bytes) -> None:
     with pytest.raises(BadFrame):
         decode(raw)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"t": "x" * 60_000},
+        {"t": "ping", "x" * 60_000: 1},
+        {"t": "want", "node": "x" * 60_000, "epoch": None, "after": 0},
+        {"t": "seen", "node": "vps", "epoch": "x" * 60_000, "seq": 1},
+    ],
+    ids=["kind", "field", "node", "epoch"],
+)
+def test_of_what_is_no_frame_little_is_repeated(fields: object) -> None:
+    with pytest.raises(BadFrame) as caught:
+        decode(message(fields))
+    assert len(str(caught.value)) <= TEXT_MAX
 
 
 def test_a_frame_written_by_hand_from_the_table_is_read() -> None:
