@@ -4,6 +4,7 @@ At rest only their SHA-256 (the token has 256 random bits, so there is nothing t
 down).
 """
 
+import re
 from collections.abc import Iterable
 from hashlib import sha256
 from hmac import compare_digest
@@ -14,6 +15,8 @@ import msgspec
 from auth.redacted import Redacted
 from auth.scopes import Scope
 from outbox import base64url
+
+_TOKEN = re.compile(r"gwt_[A-Za-z0-9_-]{43}", re.ASCII)
 
 
 class BearerToken(Redacted, frozen=True):
@@ -34,6 +37,11 @@ def make_token(entropy: bytes) -> BearerToken:
     """A token from at least 32 random bytes."""
     assert len(entropy) >= 32
     return BearerToken("gwt_" + base64url.encode(entropy[:32]))
+
+
+def is_token(text: str) -> bool:
+    """Whether a text has the form of a token."""
+    return _TOKEN.fullmatch(text) is not None
 
 
 def hash_token(text: str) -> bytes:

@@ -9,7 +9,6 @@ import signal
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 
-import msgspec
 import structlog
 import uvloop
 
@@ -35,7 +34,7 @@ from gateway.engine.policy import Policy
 from gateway.epochmark import EpochMark, Mark
 from gateway.errors import HomeError
 from gateway.feed import Feed
-from gateway.home import Home, read_private
+from gateway.home import Home, damaged, read_record, read_text
 from gateway.limits import HEAD_EVERY_S
 from gateway.links.fetching import Fetcher
 from gateway.links.keys import MemberKeys
@@ -64,6 +63,7 @@ from outbox.errors import MeshError, StorageFailed
 from outbox.groups import first_of
 from outbox.lock import HomeLock
 from outbox.reader import JournalReader
+from stateroom.errors import InvalidRecord
 from stateroom.view import View
 
 log = structlog.get_logger(__name__)
@@ -228,7 +228,10 @@ class Gateway:
     def _introduce(self, rooms: Rooms) -> None:
         """Say what the ledger and the journal know and the room may lack after a crash or a loss."""
         if self._home.admission.exists():
-            rooms.say_founder(read_private(self._home.admission).decode())
+            try:
+                rooms.say_founder(read_text(self._home.admission))
+            except InvalidRecord:
+                raise damaged(self._home.admission) from None
         rooms.hear(word.record for word in self._gatekeeper.revocations())
         for member in self._gatekeeper.members():
             rooms.say_member(member)
@@ -254,7 +257,7 @@ class Gateway:
 def _issuer(home: Home) -> Issuer | None:
     if not home.issuer.exists():
         return None
-    return msgspec.json.decode(read_private(home.issuer), type=Issuer)
+    return read_record(home.issuer, Issuer)
 
 
 def run(home: Home, config: Config, clock: Clock, ready: Callable[[Gateway], None] = lambda _: None) -> None:

@@ -37,7 +37,7 @@ class EpochMark:
             return None
         try:
             return msgspec.json.decode(read_private(self._path), type=Mark)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise HomeError(
                 f"{self._path} is damaged: {error}", hint="put the backup back once more"
             ) from None

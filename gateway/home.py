@@ -27,6 +27,7 @@ import tempfile
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 import platformdirs
@@ -34,6 +35,8 @@ import platformdirs
 from gateway.errors import HomeError
 from outbox.ids import AgentId
 from outbox.replacing import replace_file
+
+_Record = TypeVar("_Record")
 
 _APP = "gateway-mesh"
 SOCKET_PATH_BYTES_MAX = 103 if sys.platform == "darwin" else 107
@@ -192,6 +195,27 @@ def read_private(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise HomeError(f"cannot read {path}: {error.strerror}") from None
+
+
+def read_text(path: Path) -> str:
+    """The same as text, without the end of its line. Raises HomeError, also when it is none."""
+    try:
+        return read_private(path).decode("ascii").strip()
+    except UnicodeDecodeError:
+        raise damaged(path) from None
+
+
+def read_record(path: Path, record: type[_Record]) -> _Record:
+    """The same as a record in JSON. Raises HomeError, also when it is none."""
+    try:
+        return msgspec.json.decode(read_private(path), type=record)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        raise damaged(path) from None
+
+
+def damaged(path: Path) -> HomeError:
+    """A file that does not hold what its name says."""
+    return HomeError(f"{path} is damaged", hint="put it back as it was, or the home: gateway restore")
 
 
 def _runtime(environ: Mapping[str, str]) -> Path:

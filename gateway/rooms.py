@@ -168,18 +168,18 @@ class Rooms:
 
     def say_member(self, member: Member) -> None:
         """A node was admitted here. The record follows from the ledger's row alone: it is always the same."""
-        reads_all = PIPE_ALL in member.rooms
-        body = AdmissionBody(
-            public_key=member.key, role="member", invite_id=member.invite, reads_all=reads_all
-        )
+        all_ = PIPE_ALL in member.rooms
+        body = AdmissionBody(public_key=member.key, role="member", invite_id=member.invite, reads_all=all_)
         text = self._sign(RoomMap.ADMISSIONS, member.node, body, epoch=1, counter=member.counter)
         self.state.put(RoomMap.ADMISSIONS, member.node, text)
         self._changed()
         crashpoint(CrashPoint.ROOM_AFTER_APPLY)
 
     def say_founder(self, record: str) -> None:
-        """The root's admission of this node."""
-        self.state.put(RoomMap.ADMISSIONS, self._identity.node, record)
+        """The root's admission of this node. Raises InvalidRecord when it is none: it would hide one."""
+        key = (RoomMap.ADMISSIONS, self._identity.node)
+        self._index.check(*key, record)
+        self.state.put(*key, record)
         self._changed()
 
     def say_fork(self, proof: ForkProof) -> None:

@@ -1,9 +1,10 @@
 """Which bearer token is whose: the operator's, and one for each agent that lives here."""
 
 from auth.scopes import Admin, AsAgent, Scope
-from auth.tokens import Holder, hash_token, make_token, scope_of_token
+from auth.tokens import Holder, hash_token, is_token, make_token, scope_of_token
 from gateway.clock import Clock
-from gateway.home import Home, read_private, write_private
+from gateway.errors import HomeError
+from gateway.home import Home, read_text, write_private
 from outbox.reader import JournalReader
 
 _TOKEN_BYTES = 32
@@ -33,4 +34,9 @@ def admin_hash(home: Home, clock: Clock) -> bytes:
     if not home.admin_token.exists():
         token = make_token(clock.entropy(_TOKEN_BYTES))
         write_private(home.admin_token, f"{token.text}\n".encode())
-    return hash_token(read_private(home.admin_token).decode().strip())
+    text = read_text(home.admin_token)
+    if not is_token(text):  # who can guess what is there could be the operator
+        raise HomeError(
+            f"{home.admin_token} holds no token", hint="remove it: the next start makes a new one"
+        )
+    return hash_token(text)

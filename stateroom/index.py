@@ -61,6 +61,10 @@ class Index:
         self._revoked = Revoked()
         self._parts = Parts()
 
+    def check(self, room_map: str, key: str, value: object) -> None:
+        """Raises InvalidRecord for what no set of admissions could ever make right."""
+        self._chain(self._parse(room_map, key, value))
+
     def offer(self, room_map: str, key: str, value: object) -> Change | None:
         """Take a value that was found in the room under ``room_map`` and ``key``.
 

@@ -26,7 +26,7 @@ from gateway.client.agent import AgentClient
 from gateway.client.blobs import Blobs
 from gateway.client.wire import Wire
 from gateway.clock import Clock
-from gateway.home import Home, read_private
+from gateway.home import Home, read_text
 from outbox.ids import AgentId, agent_id
 
 
@@ -59,7 +59,7 @@ class GatewayClient:
         home.need_root()
         if agent is None:
             return cls(socket=home.socket)
-        return cls(socket=home.socket, token=read_private(home.token(agent)).decode().strip())
+        return cls(socket=home.socket, token=read_text(home.token(agent)))
 
     async def __aenter__(self) -> Self:
         return self

@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
-import msgspec
-
 from auth.gateway_proofs import Pin
 from auth.joiner import Joiner
 from auth.keyring import Keyring
@@ -17,7 +15,7 @@ from gateway.clock import Clock
 from gateway.collecting.visitor import Visitor
 from gateway.door import PIPE_ROOM, STATE_ROOM
 from gateway.errors import TimedOut, Unreachable
-from gateway.home import Home, read_private
+from gateway.home import Home, read_record
 from gateway.limits import JOIN_WITHIN_S
 from gateway.links.contacts import Contact, contacts
 from gateway.links.peering import PATHS
@@ -159,4 +157,4 @@ def _marking(recv: Recv, filled: asyncio.Event) -> Recv:
 
 
 def _issuer(home: Home) -> Issuer | None:
-    return msgspec.json.decode(read_private(home.issuer), type=Issuer) if home.issuer.exists() else None
+    return read_record(home.issuer, Issuer) if home.issuer.exists() else None

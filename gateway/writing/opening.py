@@ -5,6 +5,8 @@ from pathlib import Path
 
 import msgspec
 
+from auth.certificates import read_certificate
+from auth.errors import InvalidJws
 from auth.gate import Gate
 from auth.keyring import Keyring
 from auth.keys import SigningKey
@@ -13,7 +15,7 @@ from gateway.clock import Clock
 from gateway.config import Config
 from gateway.door import PIPE_ALL, ROOMS
 from gateway.engine.policy import Policy
-from gateway.home import Home, read_private
+from gateway.home import Home, damaged, read_text
 from outbox.ids import NodeId
 from outbox.records import Identity
 from stateroom.view import View
@@ -72,6 +74,14 @@ class Opening:
         """The engine's numbers. Copies need all bodies, and those get who was admitted for that."""
         return self.config.policy(seed=self.is_seed, reads_all=view.reads_all(node))
 
+    def _certificate(self, identity: Identity) -> str:
+        text = read_text(self.home.certificate)
+        try:
+            read_certificate(text, identity.mesh)
+        except InvalidJws:
+            raise damaged(self.home.certificate) from None
+        return text
+
     def gate(self, clock: Clock, identity: Identity, key: SigningKey, ledger: Ledger) -> Gate:
         """What the gatekeeper stands on. Raises HomeError and the keyring's errors."""
         return Gate(
@@ -81,7 +91,7 @@ class Opening:
             ticket_key=SigningKey(self.boot.ticket_seed),
             boot=self.boot.id,
             nonce_key=Keyring(self.home.keys).nonce_key(clock.entropy),
-            certificate=read_private(self.home.certificate).decode() if self.is_seed else "",
+            certificate=self._certificate(identity) if self.is_seed else "",
             rooms=(*ROOMS, PIPE_ALL),
             ledger=ledger,
         )

@@ -1,6 +1,8 @@
 import stat
+from functools import partial
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from gateway.errors import HomeError
@@ -8,6 +10,8 @@ from gateway.home import (
     Home,
     private_directory,
     read_private,
+    read_record,
+    read_text,
     write_private,
 )
 from outbox.ids import AgentId
@@ -58,6 +62,33 @@ def test_a_home_whose_journal_was_lost_is_told_from_one_that_was_never_made(home
     assert "gateway restore" in lost.value.hint
     home.journal.touch()
     home.need_journal()
+
+
+class Noted(msgspec.Struct):
+    words: list[str]
+
+
+def test_a_file_is_read_as_what_it_holds(tmp_path: Path) -> None:
+    write_private(tmp_path / "note", b' {"words": ["a", "b"]}\n')
+    assert read_text(tmp_path / "note") == '{"words": ["a", "b"]}'
+    assert read_record(tmp_path / "note", Noted) == Noted(["a", "b"])
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b'{"words": ["\xc3"]}', b"\x80" * 5000, b"\xc3\xbc"])
+def test_a_file_that_is_no_text_is_damaged(tmp_path: Path, content: bytes) -> None:
+    write_private(tmp_path / "note", content)
+    for read in (read_text, partial(read_record, record=Noted)):
+        with pytest.raises(HomeError, match="note is damaged"):
+            read(tmp_path / "note")
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"null", b"[]", b'{"words": [1]}', b'{"words": [', b"[" * 5000, b"x"]
+)
+def test_a_file_that_is_no_such_record_is_damaged(tmp_path: Path, content: bytes) -> None:
+    write_private(tmp_path / "note", content)
+    with pytest.raises(HomeError, match="note is damaged"):
+        read_record(tmp_path / "note", Noted)
 
 
 def test_a_home_open_to_others_is_refused_with_the_cure(home: Home) -> None:

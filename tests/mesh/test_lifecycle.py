@@ -18,6 +18,7 @@ from gateway.errors import HomeError
 from gateway.fleet.ports import free_ports
 from gateway.fleet.process import children
 from gateway.founding import found
+from gateway.home import write_private
 from gateway.joining import join
 from outbox.database import Database
 from tests.mesh.conftest import MakeNode
@@ -40,6 +41,28 @@ def test_a_founding_that_was_cut_short_is_repeated(make_node: MakeNode) -> None:
     with pytest.raises(HomeError):
         found(vps.home, vps.name, Clock(), vps.settings)
     assert founded.node == "vps"
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe" * 100, b""])
+@pytest.mark.parametrize("name", ["admin.token", "seed.jwt", "seed.record", "issuer.json"])
+async def test_a_file_of_the_home_that_is_damaged_is_named(
+    make_node: MakeNode, name: str, content: bytes
+) -> None:
+    """It serves nobody with what is none: an empty record would hide the real one."""
+    vps = make_node("vps")
+    vps.found()
+    write_private(vps.home.root / name, content)
+    vps.start()
+
+    async def ended() -> bool:
+        return not vps.running
+
+    await until(ended, READY_WITHIN_S, "it ends")
+    assert vps.process is not None
+    assert vps.process.returncode == 1
+    assert "Traceback" not in vps.tail()
+    assert name in vps.tail()
+    assert "do:" in vps.tail()
 
 
 @pytest.mark.parametrize("step", STEPS)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from outbox.ids import AgentId, NodeId
 from stateroom.bodies import ROOT, RoomMap
+from stateroom.errors import InvalidRecord
 from stateroom.index import Index
 from stateroom.picture import Seen
 from stateroom.records import parse_record
@@ -83,6 +84,16 @@ def test_what_nobody_may_say_is_invisible_and_counted(mesh, place, make) -> None
     assert index.offer(*place, make(mesh)) is None
     assert index.rejects.total() == before + 1
     assert index.digest() == digest
+
+
+def test_what_could_never_count_is_told_before_it_is_said(mesh) -> None:
+    index = mesh.index()
+    good = mesh.admission("b")
+    index.check("admissions", "b", good)
+    assert "b" not in index.view({}).nodes
+    for key, text in (("c", good), ("b", ""), ("b", good[:-1]), ("b", "?"), ("b", mesh.node("b"))):
+        with pytest.raises(InvalidRecord):
+            index.check("admissions", key, text)
 
 
 def test_a_replayed_older_record_has_no_effect(mesh) -> None:
