@@ -36,7 +36,8 @@ class Archive:
         """Apply what is stored; what cannot be applied is quarantined. Raises RoomStoreFailed."""
         for stored in await asyncio.to_thread(self._store.load, self._room):
             try:
-                replica.apply(stored.payload, self)
+                if not replica.apply(stored.payload, self):
+                    self._counts["gap"] += 1
                 self._bytes += len(stored.payload)
             except InvalidUpdate as error:
                 self._counts["quarantined"] += 1

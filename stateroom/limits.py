@@ -69,6 +69,10 @@ UPDATE_BYTES_MAX = 16 * 1024 * 1024
 MESSAGE_BYTES_MAX = UPDATE_BYTES_MAX + 1024
 """One WebSocket message: an update and its frame."""
 
+STUCK_BYTES_MAX = 1024 * 1024
+"""Updates of which parts wait for each other, until the document is given up that holds them. Nobody but a
+liar sends one, and is thrown out."""
+
 STATE_VECTOR_BYTES_MAX = 256 * 1024
 """A state vector holds 9 bytes for each start of each node."""
 

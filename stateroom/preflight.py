@@ -18,8 +18,13 @@ of flat maps of strings write. Format (Yjs update v1, all numbers lib0 varints):
 Refused: every other content kind (JSON 2, binary 3, string 4, embed 5, format 6, nested type 7, document
 9), GC (0), lists, right origins, nested parents, unknown roots, other values than strings, counts above the
 bytes left, clocks from 2^31 on, structs out of order, trailing bytes.
+
+What builds on writes that are not here ``pycrdt`` keeps for later, uncounted and for ever. Peers never send
+it: each sends what it had in the order in which it came, from the place where the other one stands. So a
+survey says what an update builds on.
 """
 
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 
 import msgspec
@@ -40,6 +45,18 @@ class Survey(msgspec.Struct, frozen=True):
 
     ends: dict[int, int]
     """By client id: the clock after its last struct."""
+    needs: dict[int, int]
+    """By client id: the clock up to which its structs must be here before this update."""
+    names: dict[int, int]
+    """By client id: the clock up to which its structs must be here with this update: they are followed, or
+    deleted."""
+
+    def follows(self, clocks: Mapping[int, int]) -> bool:
+        """Whether all that it builds on is in a document with these clocks, or comes with it."""
+        here, coming = clocks.get, self.ends.get
+        return all(clock <= here(client, 0) for client, clock in self.needs.items()) and all(
+            clock <= max(here(client, 0), coming(client, 0)) for client, clock in self.names.items()
+        )
 
 
 def survey(update: bytes, roots: AbstractSet[str]) -> Survey:
@@ -50,13 +67,14 @@ def survey(update: bytes, roots: AbstractSet[str]) -> Survey:
     if len(update) > UPDATE_BYTES_MAX:
         raise InvalidUpdate("size")
     reader = Reader(update)
+    survey = Survey({}, {}, {})
     try:
-        ends = _clients(reader, roots)
-        _deletes(reader)
+        _clients(reader, roots, survey)
+        _deletes(reader, survey.names)
         reader.end()
     except InvalidMessage as error:
         raise InvalidUpdate(error.reason) from None
-    return Survey(ends)
+    return survey
 
 
 def clocks(state: bytes) -> dict[int, int]:
@@ -73,32 +91,31 @@ def clocks(state: bytes) -> dict[int, int]:
     return found
 
 
-def _clients(reader: Reader, roots: AbstractSet[str]) -> dict[int, int]:
-    ends: dict[int, int] = {}
+def _clients(reader: Reader, roots: AbstractSet[str], survey: Survey) -> None:
     for _ in range(reader.count()):
         structs = reader.count()
         client = reader.uint()
-        if client in ends:
+        if client in survey.ends:
             raise InvalidUpdate("client_twice")
-        clock = reader.uint()
+        clock = needed = reader.uint()
         for _ in range(structs):
-            clock = _add(clock, _struct(reader, roots))
-        ends[client] = clock
-    return ends
+            info = reader.byte()
+            if info == _SKIP:
+                clock = needed = _add(clock, _length(reader))
+            else:
+                clock = _add(clock, _struct(info, reader, roots, survey.names))
+        survey.ends[client] = clock
+        survey.needs[client] = needed
 
 
-def _struct(reader: Reader, roots: AbstractSet[str]) -> int:
-    """Read one struct; its length."""
-    info = reader.byte()
-    if info == _SKIP:
-        return _length(reader)
+def _struct(info: int, reader: Reader, roots: AbstractSet[str], names: dict[int, int]) -> int:
+    """Read one struct that is no hole; its length."""
     if info == 0:
         raise InvalidUpdate("gc")
     if info & _RIGHT:
         raise InvalidUpdate("right_origin")
     if info & _LEFT:
-        reader.uint()
-        _add(reader.uint(), 0)
+        _name(names, reader.uint(), _add(reader.uint(), 1))
     elif info & _ENTRY:
         _parent(reader, roots)
     else:
@@ -129,7 +146,12 @@ def _string(reader: Reader) -> int:
     return 1
 
 
-def _deletes(reader: Reader) -> None:
+def _name(names: dict[int, int], client: int, clock: int) -> None:
+    if clock > names.get(client, 0):
+        names[client] = clock
+
+
+def _deletes(reader: Reader, names: dict[int, int]) -> None:
     clients = set()
     for _ in range(reader.count()):
         client = reader.uint()
@@ -137,7 +159,7 @@ def _deletes(reader: Reader) -> None:
             raise InvalidUpdate("client_twice")
         clients.add(client)
         for _ in range(reader.count()):
-            _add(reader.uint(), _length(reader))
+            _name(names, client, _add(reader.uint(), _length(reader)))
 
 
 def _length(reader: Reader) -> int:

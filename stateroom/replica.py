@@ -5,7 +5,7 @@ The client id is new at each start: an id whose tail was lost with the disk woul
 twice, and replicas would differ for ever with equal state vectors.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 from pycrdt import Doc, Map, MapEvent, Subscription, TransactionEvent, merge_updates
@@ -13,6 +13,7 @@ from pycrdt import Doc, Map, MapEvent, Subscription, TransactionEvent, merge_upd
 from stateroom import preflight
 from stateroom.bodies import RoomMap
 from stateroom.errors import InvalidUpdate
+from stateroom.limits import STUCK_BYTES_MAX
 
 Origin = object
 """Whoever caused a change: a link, or None for this node. Compared by identity."""
@@ -52,26 +53,56 @@ class Replica:
 
     def put(self, room_map: str, key: str, value: str) -> None:
         """Set one key, in its own transaction: two keys in one leave tombstones that never merge."""
+        before = len(self._updates)
         self._maps[room_map][key] = value
+        self._know(self._ends_since(before))
 
     def get(self, room_map: str, key: str) -> object:
         """The raw value of a key, for comparing; whether it counts, only the index knows."""
         return self._maps[room_map].get(key)
 
-    def apply(self, update: bytes, origin: Origin) -> None:
+    def apply(self, update: bytes, origin: Origin) -> bool:
         """Check and apply a foreign update. Raises InvalidUpdate; then nothing of it stays, or little.
 
-        When the update moves the clock of our own client id, somebody forged it: ``renew`` comes first.
+        Returns False, and nothing was done, when it builds on what is not here: a peer that is asked brings
+        both. When the update moves the clock of our own client id, somebody forged it: ``renew`` comes first.
         """
         survey = preflight.survey(update, self.roots)
         end = survey.ends.get(self.client_id)
-        if end is not None and end > self.clocks().get(self.client_id, 0):
+        if end is not None and end > self._clocks.get(self.client_id, 0):
             self.renew()
+        if not survey.follows(self._clocks):
+            return False
+        before = len(self._updates)
         self._origin = origin
         try:
             _guarded(lambda: self._doc.apply_update(update))
         finally:
             self._origin = None
+        self._check_taken(survey.ends, update, before)
+        return True
+
+    def _check_taken(self, ends: Mapping[int, int], update: bytes, before: int) -> None:
+        """Raises InvalidUpdate when parts of an update wait for each other: then they wait for ever."""
+        news = {client: end for client, end in ends.items() if end > self._clocks.get(client, 0)}
+        whole = sum(len(came) for _, came in self._updates[before:]) >= len(update)
+        self._know(news if whole else self._ends_since(before))
+        if all(end <= self._clocks.get(client, 0) for client, end in news.items()):
+            return
+        self._stuck_bytes += len(update)
+        if self._stuck_bytes > STUCK_BYTES_MAX:
+            self.renew()
+        raise InvalidUpdate("circle")
+
+    def _ends_since(self, before: int) -> dict[int, int]:
+        ends: dict[int, int] = {}
+        for _, update in self._updates[before:]:
+            ends.update(preflight.survey(update, self.roots).ends)
+        return ends
+
+    def _know(self, ends: Mapping[int, int]) -> None:
+        for client, end in ends.items():
+            self._clocks[client] = max(end, self._clocks.get(client, 0))
 
     def renew(self) -> None:
         """Go on in an empty document under a new client id.
@@ -86,10 +117,6 @@ class Replica:
     def state(self) -> bytes:
         """The state vector."""
         return self._doc.get_state()
-
-    def clocks(self) -> dict[int, int]:
-        """The state vector as clocks by client id."""
-        return preflight.clocks(self.state())
 
     def lacking(self, state: bytes) -> bytes:
         """What a peer with this state vector lacks. Raises InvalidUpdate."""
@@ -114,6 +141,10 @@ class Replica:
 
     def _attach(self) -> None:
         self._doc: Doc[Map[object]] = Doc(client_id=self._new_client_id())
+        self._clocks: dict[int, int] = {}
+        """The state vector, followed: reading it takes as long as there were ever clients."""
+        self._stuck_bytes = 0
+        """Of updates that wait in the document for what never comes."""
         self._maps = {name: self._doc.get(name, type=Map) for name in self.roots}
         self._subscriptions: list[Subscription] = [self._doc.observe(self._on_update)]
         for name, room_map in self._maps.items():

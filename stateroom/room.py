@@ -218,11 +218,14 @@ class Room:
             self.counts["room_full"] += 1
             raise RoomFull(f"room {self.name} is full")
         client_id = self._replica.client_id
-        self._replica.apply(update, link)
-        if self._replica.client_id != client_id:
-            self.counts["client_id_forged"] += 1
-            self._refill()
-        self._digest()
+        try:
+            if not self._replica.apply(update, link):
+                self.counts["gap"] += 1  # the next SyncStep2 brings it with what it builds on
+        finally:
+            if self._replica.client_id != client_id:
+                self.counts["client_id_forged"] += 1
+                self._refill()
+            self._digest()
 
     # --- what a change leads to
 

@@ -1,11 +1,16 @@
 import itertools
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from pycrdt import Doc, Map
 
 from stateroom.errors import InvalidUpdate
+from stateroom.limits import STUCK_BYTES_MAX
+from stateroom.preflight import clocks
 from stateroom.replica import Replica, Touched, merge
 from stateroom.varints import uint
+from tests.stateroom.updates import circle, deleted, entry, hole, next_entry, update, written
 
 
 @pytest.fixture
@@ -64,6 +69,67 @@ def test_the_nine_byte_claim_on_a_victims_clock_is_refused(ids) -> None:
             each.apply(claim, object())
     victim.put("nodes", "a", "1")
     other.apply(victim.encode(), object())
+    assert other.get("nodes", "a") == "1"
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from("abc"), st.integers(0, 2)), max_size=40))
+def test_whoever_is_told_from_where_it_stands_never_finds_a_gap(steps: list[tuple[int, str, int]]) -> None:
+    numbers = itertools.count(100)
+    replicas = [replica(numbers) for _ in range(3)]
+    for count, (who, key, whom) in enumerate(steps):
+        one, other = replicas[who], replicas[whom]
+        one.put("nodes", key, str(count))
+        assert other.apply(one.lacking(other.state()), object())
+        assert all(each._clocks == clocks(each.state()) for each in replicas)
+    for one, other in itertools.permutations(replicas, 2):
+        assert other.apply(one.encode(), object())
+    assert len({tuple(each.get("nodes", key) for key in "abc") for each in replicas}) == 1
+
+
+@pytest.mark.parametrize(
+    "missing",
+    [
+        update(written(7, 1, entry("k", "v"))),
+        update(written(7, 0, hole(3), entry("k", "v"))),
+        update(written(6, 0, entry("k", "v"), hole(2))),
+        update(written(7, 0, next_entry(6, 0, "v"))),
+        update(written(7, 0, entry("k", "v")), deletes=deleted(7, 1, 1)),
+        update(deletes=deleted(6, 0, 1)),
+        update(deletes=deleted(100, 1, 1)),
+    ],
+)
+def test_what_builds_on_what_is_not_here_is_left_aside(ids, missing: bytes) -> None:
+    one = replica(ids)
+    one.put("nodes", "a", "1")
+    one.take()
+    state, whole = one.state(), one.encode()
+    for _ in range(50):
+        assert not one.apply(missing, object())
+    assert (one.state(), one.encode(), one.take().touched) == (state, whole, [])
+
+
+def test_what_comes_with_all_that_it_builds_on_is_taken(ids) -> None:
+    one = replica(ids)
+    one.put("nodes", "a", "1")
+    assert one.apply(update(written(7, 0, next_entry(100, 0, "2"))), object())
+    assert one.apply(update(written(7, 1, next_entry(7, 0, "3")), deletes=deleted(7, 0, 1)), object())
+    assert one.apply(update(written(8, 0, next_entry(7, 1, "4")), written(6, 0, entry("b", "5"))), object())
+    assert (one.get("nodes", "a"), one.get("nodes", "b")) == ("4", "5")
+
+
+def test_what_waits_for_itself_is_refused_and_does_not_pile_up(ids) -> None:
+    """It stands in the native document, unseen and uncounted, until that is given up."""
+    one = replica(ids)
+    client, stuck = one.client_id, [update(written(7, 0, next_entry(7, 0, "v")))]
+    while one.client_id == client:
+        with pytest.raises(InvalidUpdate, match="circle"):
+            one.apply(stuck[-1], object())
+        stuck.append(circle("x" * 20_000, 2 * len(stuck)))
+    assert STUCK_BYTES_MAX < sum(map(len, stuck[:-1])) < 2 * STUCK_BYTES_MAX
+    one.put("nodes", "a", "1")
+    other = replica(ids)
+    assert other.apply(one.encode(), object())
     assert other.get("nodes", "a") == "1"
 
 

@@ -19,8 +19,10 @@ from stateroom.exchange import (
 from stateroom.limits import CONNECTIONS_PER_PEER_MAX
 from stateroom.outflow import REPLACED, SLOW
 from stateroom.pace import Pace
+from stateroom.preflight import clocks
 from stateroom.room import Room
 from stateroom.store import RoomStore
+from tests.stateroom.updates import circle
 
 SHAPES = {
     "line": [(0, 1), (1, 2), (2, 3), (3, 4)],
@@ -382,6 +384,45 @@ async def test_equal_state_vectors_with_different_content_are_seen_and_repaired(
     assert bench.indexes["n1"].record(RoomMap.NODES, "n0") is not None
 
 
+async def test_what_builds_on_what_is_not_here_is_not_kept_and_comes_when_it_is_asked_for(
+    bench, wait_until
+) -> None:
+    room = await bench.room("n0", pace=Pace(tick_s=0.005, resync_s=0.01))
+    raw = bench.attach(room, "raw")
+    doc = Doc()
+    nodes = doc.get("nodes", type=Map)
+    nodes["first"] = "x"
+    state = doc.get_state()
+    for number in range(20):
+        nodes["late"] = str(number) * 1000
+        await raw.there.send(encode(Update(doc.get_update(state))))
+    await wait_until(lambda: room.counts["gap"] == 20)
+    assert len(room._replica.encode()) < 100
+    await wait_until(lambda: asked(raw) is not None)
+    await raw.there.send(encode(SyncStep2(doc.get_update())))
+    await wait_until(lambda: room._replica.get("nodes", "late") == "19" * 1000)
+    assert "raw" not in bench.closed
+
+
+def asked(raw) -> SyncStep1 | None:
+    """What the room has asked, if it did once more."""
+    while not raw.back.queue.empty():
+        message = decode(raw.back.queue.get_nowait())
+        if isinstance(message, SyncStep1):
+            return message
+    return None
+
+
+async def test_what_waits_for_itself_ends_its_sender(bench, wait_until) -> None:
+    room = await bench.room("n0")
+    bench.found(room)
+    raw = bench.attach(room, "liar")
+    await raw.there.send(encode(Update(circle("x"))))
+    await wait_until(lambda: "liar" in bench.closed)
+    assert bench.closed["liar"].reason == "invalid_update: circle"
+    assert bench.indexes["n0"].view({}).nodes
+
+
 async def test_a_full_room_refuses_more(bench, wait_until, monkeypatch) -> None:
     monkeypatch.setattr("stateroom.archive.ROOM_BYTES_MAX", 1000)
     room = await bench.room("n0")
@@ -441,7 +482,7 @@ async def test_a_burst_without_a_pause_loses_nothing_and_is_merged(bench, wait_u
     for number in range(10_000):
         one.put(RoomMap.NODES, f"k{number}", "x")
     await wait_until(lambda: two._replica.get("nodes", "k9999") == "x")
-    assert two._replica.clocks()[one.client_id] == 10_000
+    assert clocks(two._replica.state())[one.client_id] == 10_000
     assert len(bench.stores["n1"].load("state")) < 50
 
 
