@@ -24,9 +24,9 @@ class Meter:
         """Whether one more would be within the rate."""
         return max(self._free_ms, now_ms) + self._each_ms <= now_ms + self._burst_ms
 
-    def take(self, now_ms: float) -> float:
-        """One more happens; after so many milliseconds it is within the rate."""
-        self._free_ms = max(self._free_ms, now_ms) + self._each_ms
+    def take(self, now_ms: float, count: int = 1) -> float:
+        """So many more happen; after so many milliseconds they are within the rate."""
+        self._free_ms = max(self._free_ms, now_ms) + count * self._each_ms
         return max(0.0, self._free_ms - now_ms - self._burst_ms)
 
 
@@ -36,7 +36,7 @@ class Meters:
     def __init__(self, rates: Mapping[type, Rate]) -> None:
         self._meters = {kind: Meter(rate) for kind, rate in rates.items()}
 
-    def take(self, message: object, now_ms: float) -> float:
+    def take(self, message: object, now_ms: float, count: int = 1) -> float:
         """As ``Meter.take``, for its kind."""
         meter = self._meters.get(type(message))
-        return meter.take(now_ms) if meter is not None else 0.0
+        return meter.take(now_ms, count) if meter is not None else 0.0

@@ -69,6 +69,9 @@ UPDATE_BYTES_MAX = 16 * 1024 * 1024
 MESSAGE_BYTES_MAX = UPDATE_BYTES_MAX + 1024
 """One WebSocket message: an update and its frame."""
 
+LONG_UPDATE_BYTES = 32 * 1024
+"""Above it an update is looked at beside the loop: ten milliseconds."""
+
 STUCK_BYTES_MAX = 1024 * 1024
 """Updates of which parts wait for each other, until the document is given up that holds them. Nobody but a
 liar sends one, and is thrown out."""

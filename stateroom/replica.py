@@ -14,6 +14,7 @@ from stateroom import preflight
 from stateroom.bodies import RoomMap
 from stateroom.errors import InvalidUpdate
 from stateroom.limits import STUCK_BYTES_MAX
+from stateroom.preflight import Survey
 
 Origin = object
 """Whoever caused a change: a link, or None for this node. Compared by identity."""
@@ -61,13 +62,13 @@ class Replica:
         """The raw value of a key, for comparing; whether it counts, only the index knows."""
         return self._maps[room_map].get(key)
 
-    def apply(self, update: bytes, origin: Origin) -> bool:
+    def apply(self, update: bytes, origin: Origin, surveyed: Survey | None = None) -> bool:
         """Check and apply a foreign update. Raises InvalidUpdate; then nothing of it stays, or little.
 
         Returns False, and nothing was done, when it builds on what is not here: a peer that is asked brings
         both. When the update moves the clock of our own client id, somebody forged it: ``renew`` comes first.
         """
-        survey = preflight.survey(update, self.roots)
+        survey = surveyed or preflight.survey(update, self.roots)
         end = survey.ends.get(self.client_id)
         if end is not None and end > self._clocks.get(self.client_id, 0):
             self.renew()

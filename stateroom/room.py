@@ -29,14 +29,16 @@ from stateroom.exchange import (
     encode,
 )
 from stateroom.index import Index
-from stateroom.limits import BATCH_BYTES_MAX, READ_SLICE
+from stateroom.limits import BATCH_BYTES_MAX, LONG_UPDATE_BYTES, READ_SLICE
 from stateroom.outflow import GONE, LOST, STOPPING, Closed, Outflow, Recv, Send
 from stateroom.pace import Pace
 from stateroom.peers import Peer, Peers
+from stateroom.preflight import Survey, survey
 from stateroom.presence import Presence
 from stateroom.repairs import Repairs
 from stateroom.replica import Origin, Replica, Touched, admissions_first
 from stateroom.store import RoomStore
+from stateroom.tempo import weight
 
 
 class _Ended(Exception):
@@ -83,6 +85,7 @@ class Room:
         self._batch_bytes = 0
         self._unread: deque[Touched] = deque()
         self._stopping = False
+        self._surveying = asyncio.Lock()
 
     @property
     def peers(self) -> list[str]:
@@ -178,12 +181,14 @@ class Room:
                 raise _Ended(LOST) from None
             if frame is None:
                 raise _Ended(GONE)
-            message = self._hear(link, frame)
-            await self._breathe(link.meters.take(message, self._now_ms()) / 1000)
+            message = await self._hear(link, frame)
+            wait_ms = link.meters.take(message, self._now_ms(), weight(message))
+            await self._breathe(wait_ms / 1000)
 
-    def _hear(self, link: Peer, frame: bytes) -> Message:
+    async def _hear(self, link: Peer, frame: bytes) -> Message:
         try:
-            self._handle(link, message := decode(frame))
+            message = decode(frame)
+            self._handle(link, message, await self._surveyed(message))
         except (InvalidMessage, InvalidUpdate) as error:
             self.counts[error.reason] += 1
             raise _Ended(Closed(1008, f"{error.code}: {error.reason}")) from None
@@ -191,13 +196,21 @@ class Room:
             raise _Ended(Closed(1008, error.code)) from None
         return message
 
+    async def _surveyed(self, message: Message) -> Survey | None:
+        """What a long update brings: others may run meanwhile, and no second one is looked at."""
+        if not isinstance(message, SyncStep2 | Update) or len(message.update) <= LONG_UPDATE_BYTES:
+            return None
+        self._need_room(message.update)
+        async with self._surveying:
+            return await asyncio.to_thread(survey, message.update, self._replica.roots)
+
     async def _breathe(self, wait_s: float) -> None:
         """Let others run; while the store is behind, wait for it instead of gathering more."""
         await asyncio.sleep(wait_s)
         if self._batch_bytes > BATCH_BYTES_MAX or len(self._unread) > READ_SLICE:
             await self._settled.wait()
 
-    def _handle(self, link: Peer, message: Message) -> None:
+    def _handle(self, link: Peer, message: Message, surveyed: Survey | None) -> None:
         match message:
             case SyncStep1(state):
                 link.outflow.offer(encode(SyncStep2(self._replica.lacking(state))))
@@ -208,18 +221,21 @@ class Room:
             case _ if link.read_only:
                 self.counts["read_only"] += 1
             case SyncStep2(update) | Update(update):
-                self._accept(link, update)
+                self._accept(link, update, surveyed)
             case Awareness(entries):
                 if self._presence is not None:
                     self._heard(self._presence.hear(entries, self._now_ms()), link)
 
-    def _accept(self, link: Peer, update: bytes) -> None:
+    def _need_room(self, update: bytes) -> None:
         if self._archive.is_full(len(update)):
             self.counts["room_full"] += 1
             raise RoomFull(f"room {self.name} is full")
+
+    def _accept(self, link: Peer, update: bytes, surveyed: Survey | None) -> None:
+        self._need_room(update)
         client_id = self._replica.client_id
         try:
-            if not self._replica.apply(update, link):
+            if not self._replica.apply(update, link, surveyed):
                 self.counts["gap"] += 1  # the next SyncStep2 brings it with what it builds on
         finally:
             if self._replica.client_id != client_id:

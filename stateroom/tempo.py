@@ -16,6 +16,10 @@ begun a new document."""
 _UPDATES = Rate(1_000, 200)
 """What is written within a window of 15 ms is one update."""
 
+_BYTES_OF_ONE = 2048
+"""For so many an update counts as one more: to look at a megabyte takes a third of a second. The room of ten
+thousand agents is read at once, and what follows it three seconds later."""
+
 _BEATS = Rate(2_000, 500)
 """The heartbeats of a thousand nodes, each passed on by itself, are 200 a second."""
 
@@ -26,3 +30,8 @@ RATES: Mapping[type[Message], Rate] = {
     Update: _UPDATES,
     Awareness: _BEATS,
 }
+
+
+def weight(message: Message) -> int:
+    """As how many of its kind a message counts."""
+    return 1 + len(message.update) // _BYTES_OF_ONE if isinstance(message, SyncStep2 | Update) else 1

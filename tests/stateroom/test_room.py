@@ -22,7 +22,7 @@ from stateroom.pace import Pace
 from stateroom.preflight import clocks
 from stateroom.room import Room
 from stateroom.store import RoomStore
-from tests.stateroom.updates import circle
+from tests.stateroom.updates import circle, entry, hole, update, written
 
 SHAPES = {
     "line": [(0, 1), (1, 2), (2, 3), (3, 4)],
@@ -411,6 +411,32 @@ def asked(raw) -> SyncStep1 | None:
         if isinstance(message, SyncStep1):
             return message
     return None
+
+
+async def test_a_long_update_is_looked_at_beside_the_loop(bench, wait_until) -> None:
+    """One at a time, and what is wrong with it ends its sender as ever."""
+    room = await bench.room("n0")
+    liars = [bench.attach(room, f"liar{number}") for number in range(4)]
+    turns = 0
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
+
+    counting = asyncio.ensure_future(count())
+    for liar in liars:
+        await liar.there.send(encode(Update(update(written(7, 0, *[hole(1)] * 300_000)) + b"trailing")))
+    await wait_until(lambda: len(bench.closed) == len(liars))
+    counting.cancel()
+    assert {closed.reason for closed in bench.closed.values()} == {"invalid_update: trailing_bytes"}
+    assert turns > 100
+    good = bench.attach(room, "good")
+    await good.there.send(
+        encode(Update(update(*(written(n, 0, entry(f"k{n}", "x" * 1000)) for n in range(1, 99)))))
+    )
+    await wait_until(lambda: room._replica.get("nodes", "k98") == "x" * 1000)
 
 
 async def test_what_waits_for_itself_ends_its_sender(bench, wait_until) -> None:
