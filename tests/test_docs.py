@@ -4,14 +4,18 @@ import ast
 import importlib.util
 import re
 import tomllib
+from collections.abc import Iterator
 from functools import cache
 from itertools import chain
 from pathlib import Path
 from types import ModuleType
 
+import click
 import msgspec
 import pytest
 
+from gateway.cli.main import cli
+from gateway.config import Config
 from gateway.engine.inquiries import STATUS_REQUEST, STATUS_UNKNOWN
 from gateway.engine.maintenance import MAINTENANCE
 from gateway.engine.retention import RETENTION_FLOOR
@@ -84,6 +88,58 @@ def test_every_make_target_that_a_page_names_exists(page: Path) -> None:
     targets = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     named = {target for code in _CODE.findall(page.read_text()) for target in _MAKE.findall(code)}
     assert named <= targets
+
+
+def leaves(command: click.Command, path: str) -> Iterator[str]:
+    """Every command that does something, as it is typed."""
+    inner = command.commands if isinstance(command, click.Group) else {}
+    if not isinstance(command, click.Group) or command.invoke_without_command:
+        yield path
+    for name, below in inner.items():
+        yield from leaves(below, f"{path} {name}".strip())
+
+
+def unknown_words(line: str) -> Iterator[str]:
+    """What of a command line the program would refuse: a command, or an option of that command."""
+    command: click.Command = cli
+    words = re.sub(r"^--home \S+ ", "", line).split()
+    while isinstance(command, click.Group) and words and words[0] in command.commands:
+        command = command.commands[words.pop(0)]
+    if isinstance(command, click.Group) and words and re.fullmatch(r"[a-z]+", words[0]):
+        yield words[0]
+    taken = {
+        text for each in (cli, command) for one in each.params for text in (*one.opts, *one.secondary_opts)
+    }
+    options = (option for word in words for option in re.findall(r"(?<![\w-])--[a-z][a-z-]*", word))
+    yield from (option for option in options if option not in {*taken, "--help"})
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_every_command_that_a_page_names_is_one_and_takes_its_options(page: Path) -> None:
+    wrong = []
+    for code in _CODE.findall(page.read_text()):
+        for line in re.findall(r"(?:^|[`\s;&|(])gateway ([^`\n]+)", code):
+            said = re.split(r" ?(?:&&|;|\|\||#|→)", re.sub(r"[\[\]]", "", line))[0]
+            wrong += [f"gateway {said}: {word}" for word in unknown_words(said)]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_command_is_on_some_page() -> None:
+    pages = "\n".join(page.read_text() for page in PAGES)
+    assert not [path for path in leaves(cli, "") if not re.search(rf"\b{path}\b", pages)]
+
+
+def test_every_setting_is_on_the_page_of_operations_and_no_other() -> None:
+    page = (ROOT / "docs" / "OPERATIONS.md").read_text()
+    (table,) = re.findall(r"^## Settings\n(.*?)^## ", page, re.MULTILINE | re.DOTALL)
+    keys = [cell.split("|")[1] for cell in re.findall(r"^\| `.*$", table, re.MULTILINE)]
+    named = {key for cell in keys for key in re.findall(r"`([\w.]+)`", cell)}
+    sections = {section.encode_name: section.type for section in msgspec.structs.fields(Config)}
+    assert named == {
+        f"{name}.{key.encode_name}"
+        for name, section in sections.items()
+        for key in msgspec.structs.fields(section)
+    }
 
 
 def test_every_make_target_says_what_it_does() -> None:

@@ -9,7 +9,6 @@ admitted node that lies can cause as many as it likes. The oldest go first.
 from collections.abc import Iterable
 
 from gateway.engine import deliveries, epochs, forks, letters, signals, streams, turns
-from gateway.engine.awaited import WRONG_SIZE
 from gateway.engine.closing import CloseIncidents
 from gateway.engine.doubts import POSSIBLE_DUPLICATE
 from gateway.engine.effects import IncidentsClosed
@@ -34,7 +33,6 @@ PAST = frozenset(
         turns.FOREIGN_AGENT,
         POSSIBLE_DUPLICATE,
         QUARANTINED,
-        WRONG_SIZE,
     }
 )
 """An operator may close these."""

@@ -86,7 +86,6 @@ CORRESPONDENCES: dict[str, Correspondence] = {
     "node_revoked": Correspondence(Seen.GATEWAY, "a word of the state room; no outbox holds it"),
     "history_missed": Correspondence(Seen.GATEWAY, "about one reader; the lake notes its own as forgotten"),
     "dead_reader": Correspondence(Seen.GATEWAY, "about who reads an outbox, which no entry says"),
-    "retention_floor": Correspondence(Seen.GATEWAY, "what keeps an outbox from being pruned"),
     "stream_epoch": Correspondence(Seen.GATEWAY, "why an own outbox began a new epoch"),
     "stream_recreated": Correspondence(Seen.GATEWAY, "two epochs of one number; a collector takes the first"),
     "rollback": Correspondence(Seen.GATEWAY, "a fork whose writer goes on in a later epoch; reports keep it"),
@@ -95,6 +94,5 @@ CORRESPONDENCES: dict[str, Correspondence] = {
     "reported": Correspondence(Seen.GATEWAY, "what a report told the mesh: the report is its source"),
     "maintenance": Correspondence(Seen.GATEWAY, "said to be away; reports mark what opened meanwhile"),
     "blobs_full": Correspondence(Seen.GATEWAY, "about the room on one node"),
-    "blob_wrong_size": Correspondence(Seen.GATEWAY, "about a file, which is in no outbox"),
 }  # fmt: skip
 """Every kind that a gateway opens and every class that the report knows."""
