@@ -1,5 +1,6 @@
 """What is deployed but cannot run here is read by the tools that check it: manifests, units, scripts."""
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -7,6 +8,8 @@ from pathlib import Path
 import kubernetes_validate
 import pytest
 import yaml
+
+from gateway.cli.main import cli
 
 DEPLOY = Path(__file__).parents[1] / "deploy"
 MANIFESTS = [
@@ -43,8 +46,6 @@ def containers() -> list[dict[str, object]]:
 def test_containers_may_do_little_and_run_a_command_that_is_there() -> None:
     from click.testing import CliRunner
 
-    from gateway.cli.main import cli
-
     found = containers()
     assert len(found) == 2
     for container in found:
@@ -54,6 +55,20 @@ def test_containers_may_do_little_and_run_a_command_that_is_there() -> None:
         asked = CliRunner().invoke(cli, [command, "--help"]).output
         named = {option.partition("=")[0] for option in options if option.startswith("--")}
         assert {option for option in named if option not in asked} == set()
+
+
+def test_units_run_commands_that_are_there() -> None:
+    texts = [unit.read_text() for unit in sorted((DEPLOY / "systemd").glob("*.service"))]
+    lines = [
+        line
+        for text in texts
+        for line in re.findall(r"^Exec\w+=%h/.local/bin/gateway (.+)$", text, re.MULTILINE)
+    ]
+    assert {line.split()[0] for line in lines} == {"run", "status", "collect", "report"}
+    for line in lines:
+        command, *options = line.split()
+        taken = {text for one in cli.commands[command].params for text in one.opts}
+        assert {option for option in options if option.startswith("--")} <= taken, line
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
