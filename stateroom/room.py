@@ -33,7 +33,7 @@ from stateroom.limits import BATCH_BYTES_MAX, LONG_UPDATE_BYTES, READ_SLICE
 from stateroom.outflow import GONE, LOST, STOPPING, Closed, Outflow, Recv, Send
 from stateroom.pace import Pace
 from stateroom.peers import Peer, Peers
-from stateroom.preflight import Survey, survey
+from stateroom.preflight import Survey, clocks, survey
 from stateroom.presence import Presence
 from stateroom.repairs import Repairs
 from stateroom.replica import Origin, Replica, Touched, admissions_first
@@ -198,11 +198,15 @@ class Room:
 
     async def _surveyed(self, message: Message) -> Survey | None:
         """What a long update brings: others may run meanwhile, and no second one is looked at."""
-        if not isinstance(message, SyncStep2 | Update) or len(message.update) <= LONG_UPDATE_BYTES:
-            return None
-        self._need_room(message.update)
-        async with self._surveying:
-            return await asyncio.to_thread(survey, message.update, self._replica.roots)
+        match message:
+            case SyncStep2(update) | Update(update) if len(update) > LONG_UPDATE_BYTES:
+                self._need_room(update)
+                async with self._surveying:
+                    return await asyncio.to_thread(survey, update, self._replica.roots)
+            case SyncStep1(state) if len(state) > LONG_UPDATE_BYTES:
+                async with self._surveying:
+                    await asyncio.to_thread(clocks, state)
+        return None
 
     async def _breathe(self, wait_s: float) -> None:
         """Let others run; while the store is behind, wait for it instead of gathering more."""
@@ -213,7 +217,8 @@ class Room:
     def _handle(self, link: Peer, message: Message, surveyed: Survey | None) -> None:
         match message:
             case SyncStep1(state):
-                link.outflow.offer(encode(SyncStep2(self._replica.lacking(state))))
+                checked = len(state) > LONG_UPDATE_BYTES
+                link.outflow.offer(encode(SyncStep2(self._replica.lacking(state, checked=checked))))
                 link.synced = True
             case QueryAwareness():
                 entries = self._presence.snapshot() if self._presence else ()

@@ -20,6 +20,9 @@ _BYTES_OF_ONE = 2048
 """For so many an update counts as one more: to look at a megabyte takes a third of a second. The room of ten
 thousand agents is read at once, and what follows it three seconds later."""
 
+_STATE_BYTES_OF_ONE = 64 * 1024
+"""The same for the state vector of a question: the longest may be sent once in half a minute."""
+
 _BEATS = Rate(2_000, 500)
 """The heartbeats of a thousand nodes, each passed on by itself, are 200 a second."""
 
@@ -34,4 +37,10 @@ RATES: Mapping[type[Message], Rate] = {
 
 def weight(message: Message) -> int:
     """As how many of its kind a message counts."""
-    return 1 + len(message.update) // _BYTES_OF_ONE if isinstance(message, SyncStep2 | Update) else 1
+    match message:
+        case SyncStep2(update) | Update(update):
+            return 1 + len(update) // _BYTES_OF_ONE
+        case SyncStep1(state):
+            return 1 + len(state) // _STATE_BYTES_OF_ONE
+        case _:
+            return 1

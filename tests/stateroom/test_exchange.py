@@ -78,7 +78,7 @@ def test_frames_of_the_stock_python_client_are_read() -> None:
         (b"\x01\x01\x05", "count"),
         (b"\x01" + varints.chunk(b"\x01\x05\x01\x02\xff\xfe"), "utf8"),
         (b"\x01" + varints.chunk(varints.uint(600) + b"\x00" * 600), "count"),
-        (b"\x00\x00" + varints.chunk(b"x" * 300_000), "size"),
+        (b"\x00\x00" + varints.chunk(b"x" * 3_000_000), "size"),
         (b"\x00" * (17 * 1024 * 1024), "size"),
     ],
 )

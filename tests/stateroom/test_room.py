@@ -449,6 +449,24 @@ async def test_what_waits_for_itself_ends_its_sender(bench, wait_until) -> None:
     assert bench.indexes["n0"].view({}).nodes
 
 
+async def test_rooms_with_very_many_starts_behind_them_are_in_step(bench, wait_until) -> None:
+    """Each start writes under a client id of its own, which stays in every state vector."""
+    one, two = await rooms_of(bench, 2)
+    found(bench, one)
+    starts = (written(2**30 + number, 0, entry(f"k{number}", "x")) for number in range(50_000))
+    one._replica.apply(update(*starts), object())
+    one.put(RoomMap.NODES, "n0", bench.mesh.node("n0"))
+    assert len(one._replica.state()) > 256 * 1024
+    bench.join(one, two, "first")
+    await wait_until(lambda: equal(bench, "n0", "n1"))
+    two.put(RoomMap.NODES, "n1", bench.mesh.node("n1"))
+    await wait_until(lambda: bench.indexes["n0"].record(RoomMap.NODES, "n1") is not None)
+    three = await bench.room("n2")
+    bench.join(two, three, "second")
+    await wait_until(lambda: equal(bench))
+    assert bench.closed == {}
+
+
 async def test_a_full_room_refuses_more(bench, wait_until, monkeypatch) -> None:
     monkeypatch.setattr("stateroom.archive.ROOM_BYTES_MAX", 1000)
     room = await bench.room("n0")

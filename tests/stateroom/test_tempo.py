@@ -2,7 +2,7 @@ import pytest
 
 from outbox.rates import Meters
 from stateroom.exchange import Awareness, Message, QueryAwareness, SyncStep1, SyncStep2, Update
-from stateroom.limits import RESYNC_S, WINDOW_S
+from stateroom.limits import RESYNC_S, STATE_VECTOR_BYTES_MAX, WINDOW_S
 from stateroom.tempo import RATES, weight
 
 MESSAGES: list[Message] = [SyncStep1(b""), SyncStep2(b""), Update(b""), Awareness(()), QueryAwareness()]
@@ -15,6 +15,15 @@ def test_a_flood_is_read_at_its_rate(message: Message) -> None:
         now_ms += meters.take(message, int(now_ms))
         read += 1
     assert read == pytest.approx(rate.burst + 10 * rate.per_s, rel=0.01, abs=2)
+
+
+def test_long_state_vectors_are_read_by_their_bytes() -> None:
+    meters, now_ms, read = Meters(RATES), 5_000.0, 0
+    while now_ms <= 125_000:
+        message = SyncStep1(bytes(STATE_VECTOR_BYTES_MAX))
+        now_ms += meters.take(message, int(now_ms), weight(message))
+        read += 1
+    assert 2 <= read <= 6
 
 
 @pytest.mark.parametrize("kind", [SyncStep2, Update])
