@@ -151,7 +151,7 @@ class RateLimited(AuthError):
 
 
 class BadJoinCode(AuthError):
-    """The join code is damaged, of another version, or names an address we do not call."""
+    """The join code is damaged, of another version, for an address that we do not call, or names no node."""
 
     code = "bad_join_code"
 
