@@ -85,10 +85,14 @@ class Intake:
         """
         await gathered(self, TICK_INPUTS_MAX)
 
-    def take(self) -> list[Input]:
-        """A tick's worth, requests first; for what is left a tick is due, whatever it is."""
+    def take(self, *, apart: bool = False) -> list[Input]:
+        """A tick's worth, requests first; for what is left a tick is due, whatever it is.
+
+        With ``apart`` what peers bring waits while there are requests.
+        """
         batch = [self._inputs.popleft() for _ in range(min(len(self._inputs), TICK_INPUTS_MAX))]
-        batch += self._brought.take(asked=bool(batch))
+        if not (apart and batch):
+            batch += self._brought.take(asked=bool(batch))
         if self._lingering is not None:
             self._lingering.cancel()
             self._lingering = None

@@ -35,7 +35,12 @@ async def _sweep(blobs: BlobKeeper) -> None:
 
 
 async def _look(runtime: Runtime) -> bool:
-    """Whether more is to be done at once; a gateway that is busy, or has a full disk, does it later."""
+    """Whether more is to be done at once; a gateway that is busy, or has a full disk, does it later.
+
+    On that it would be refused, and with it what else the tick was asked.
+    """
+    if runtime.storage_full:
+        return False
     try:
         answer = await runtime.ask(Prune(runtime.req(), force=False))
     except (Busy, Denied):

@@ -31,6 +31,7 @@ from gateway.intake import Intake
 from gateway.limits import GATHER_WITHIN_MS, STORAGE_PAUSE_S
 from gateway.performing import Outlets, perform
 from outbox.chain import Head
+from outbox.database import NO_ROOM
 from outbox.errors import StorageFull
 from outbox.ids import NodeId
 from outbox.records import Copy
@@ -66,10 +67,13 @@ class Runtime:
         self._clock = clock
         self._intake = Intake()
         self._waiting: dict[int, OnAnswer] = {}
+        self._later: dict[Input, None] = {}
+        """What nobody says again, in the order in which it was said last, until there is room for it."""
         self._last_req = 0
         self._ticked_ms = clock.mono_ms()
         self.view = view
-        self.storage_full = False
+        self.storage_full = host.rest.read_only
+        """Nothing can be written; what needs no room is done all the same."""
         self.outlets: Outlets | None = None
         self.feed = Feed(journal.shown(), is_open=False)
         self.copies = Copies(journal.copies())
@@ -149,7 +153,7 @@ class Runtime:
             await self._until_due()
             if self._clock.mono_ms() - self._ticked_ms < GATHER_WITHIN_MS:
                 await self._intake.gather()
-            if not await self._tick(self._intake.take()):
+            if not await self._tick(self._take()):
                 await asyncio.sleep(STORAGE_PAUSE_S)
             self._ticked_ms = self._clock.mono_ms()
 
@@ -158,6 +162,20 @@ class Runtime:
         await self._intake.due(
             None if wake_ms is None else max(0.0, (wake_ms - self._clock.mono_ms()) / 1000)
         )
+
+    def _take(self) -> list[Input]:
+        """On a full disk nothing that needs room stands beside what may need none: both would be refused."""
+        if not self.storage_full:
+            return self._intake.take()
+        batch = self._intake.take(apart=True)
+        self._keep_for_later(batch)
+        return [item for item in batch if not isinstance(item, _SAID_ONCE)]
+
+    def _keep_for_later(self, batch: Iterable[Input]) -> None:
+        for item in batch:
+            if isinstance(item, _SAID_ONCE):
+                self._later.pop(item, None)
+                self._later[item] = None
 
     async def _tick(self, batch: list[Input]) -> bool:
         """One transaction; False when the disk refused it and every request in it was told so."""
@@ -170,9 +188,7 @@ class Runtime:
             log.exception("tick.failed", inputs=len(batch))
             self._outlet().reset()
             return await self._isolate(batch)
-        if self.storage_full:
-            self.storage_full = False
-            log.info("storage.back")
+        self._see_room(full=self.rest.read_only)
         self._perform(effects)
         self._let_go(batch)
         crashpoint(CrashPoint.ENGINE_AFTER_EFFECTS)
@@ -211,9 +227,7 @@ class Runtime:
                 self._outlet().page_done(item)
 
     def _storage_full(self, batch: list[Input], error: StorageFull) -> None:
-        if not self.storage_full:
-            self.storage_full = True
-            log.error("storage.full", hint=error.hint)
+        self._see_room(full=True)
         self._outlet().reset()
         batch += self._withdraw(_streams(batch))
         for item in batch:
@@ -222,7 +236,16 @@ class Runtime:
             elif isinstance(item, Request):
                 self._perform([Refused(item.req, error.code, str(error), error.hint, retryable=True)])
         self._let_go(batch)
-        self._intake.put_back(dict.fromkeys(item for item in batch if isinstance(item, _SAID_ONCE)))
+        self._keep_for_later(batch)
+
+    def _see_room(self, *, full: bool) -> None:
+        before, self.storage_full = self.storage_full, full
+        if full and not before:
+            log.error("storage.full", hint=NO_ROOM)
+        elif before and not full:
+            log.info("storage.back")
+            later, self._later = self._later, {}
+            self._intake.put_back(later)
 
     def _withdraw(self, refused: set[NodeId]) -> list[Input]:
         """What follows a page or a floor that was not kept would be a hole; all of it is asked for again."""

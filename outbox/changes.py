@@ -41,6 +41,10 @@ def pack(changed: Mapping[Table[Any], Iterable[Record]]) -> bytes:
     return _encode({table.name: list(rows) for table, rows in changed.items()})
 
 
+NO_ROWS = pack({})
+"""A value that changes nothing: it is written to find out whether there is room for one."""
+
+
 def unpack(value: bytes) -> dict[Table[Any], list[Record]]:
     """The rows of a value that is not empty. Raises StorageFailed when it is none."""
     try:

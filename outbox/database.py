@@ -20,7 +20,7 @@ from outbox.records import DeliveryState, Share, TurnState
 from outbox.replacing import sync_directory
 from outbox.tables import Value, Values
 
-__all__ = ["Database", "Migration"]
+__all__ = ["NO_ROOM", "Database", "Migration"]
 
 _READER = (
     f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}",
@@ -36,8 +36,10 @@ _WRITER = (
     "PRAGMA recursive_triggers = ON",  # else REPLACE deletes a row behind the append-only triggers' back
 )
 
+NO_ROOM = "free some space; the gateway goes on by itself"
+
 _HINTS = {
-    sqlite3.SQLITE_FULL: "free some space; the gateway goes on by itself",
+    sqlite3.SQLITE_FULL: NO_ROOM,
     sqlite3.SQLITE_BUSY: "another program writes to this database; stop it",
     sqlite3.SQLITE_CANTOPEN: "check that the home exists and belongs to this user",
     sqlite3.SQLITE_READONLY: "check the file's permissions",
@@ -96,13 +98,20 @@ class Database:
 
     @classmethod
     def open_read_only(cls, path: Path) -> Self:
-        """Open beside the writer, for reading only. Raises StorageFailed."""
-        return cls._connect(path, "ro", _READER)
+        """Open beside the writer, for reading only. Raises StorageFailed.
+
+        Whoever opens a file first makes an index of its write-ahead log beside it. On a full disk a reader
+        makes do with one of its own, in memory.
+        """
+        try:
+            return cls._connect(path, "ro", _READER)
+        except StorageFull:
+            return cls._connect(path, "ro&readonly_shm=1", _READER)
 
     @classmethod
     def open_to_look(cls, path: Path) -> Self:
         """Open for reading what a process may have left that was killed while it made the file: SQLite rolls
-        that back first, for which a reader needs leave to write. Raises StorageFailed."""
+        that back first, for which a reader needs leave to write. Raises StorageFull, StorageFailed."""
         return cls._connect(path, "rw", _READER)
 
     @classmethod
@@ -118,12 +127,23 @@ class Database:
             _fail(error)
         database = cls(connection, path)
         try:
+            database._need_index()
             for pragma in pragmas:
                 database.rows(pragma)
         except WorldError:
             database.close()
             raise
         return database
+
+    def _need_index(self) -> None:
+        """Raises StorageFull when there is no room for the index of the write-ahead log, StorageFailed."""
+        try:
+            self.connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchall()
+        except sqlite3.Error as error:
+            if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_IOERR_SHMSIZE:
+                hint = "free some space, then try again"
+                raise StorageFull(f"database: no room to open {self.path.name}", hint=hint) from None
+            _fail(error)
 
     def rows(self, sql: str, values: Sequence[Value] = ()) -> list[Values]:
         """All rows of a query that is bounded by its own text. Raises StorageFull, StorageFailed."""
@@ -143,6 +163,18 @@ class Database:
     def in_transaction(self) -> bool:
         """Whether one is open."""
         return self.connection.in_transaction
+
+    @property
+    def changes(self) -> int:
+        """Rows that were changed since it was opened, those of transactions that were taken back too."""
+        return self.connection.total_changes
+
+    def write_at_commit(self) -> None:
+        """Need room for nothing but a commit: what a transaction changes stays in memory until then.
+
+        Else SQLite writes what does not fit into its cache when it likes, and what only asks fails by that.
+        """
+        self.rows("PRAGMA cache_spill = OFF")
 
     def begin(self) -> None:
         """Open a write transaction. Raises StorageFailed when one is open."""

@@ -51,6 +51,7 @@ class Journal(
         self._head = self._committed = self._checkpointed(0)
         self._lasting = self._identity
         self._torn = False
+        self.read_only = False
         self.open_kinds = set(self.count_open_incidents())
         self._turns, self._unknown_upto = Recent(), None
         self._size = None
@@ -97,6 +98,7 @@ class Journal(
             database.migrate(COMPONENT, MIGRATIONS)
             if identity is not None:
                 _claim(database, identity)
+            database.write_at_commit()
             journal = cls(database)
             journal._catch_up()
         except WorldError:
@@ -121,11 +123,41 @@ class Journal(
     def begin(self) -> None:
         """Open the tick's transaction. Raises StorageFailed when one is open."""
         self.database.begin()
+        self._rows.begun()
 
     def commit(self) -> None:
-        """Write the buffers and make the transaction durable: one fsync."""
+        """Write the buffers and make the transaction durable: one fsync.
+
+        What has only asked needs no room: rows that it has put into their tables are taken out again.
+        """
         if self._torn:
             raise StorageFailed("half a batch was appended; roll back")
+        try:
+            self._keep()
+        except StorageFull:
+            self.read_only = True
+            if not self.only_asked:
+                raise
+            self._rows.take_back()
+            self.database.rollback()
+
+    @property
+    def only_asked(self) -> bool:
+        """Whether the open transaction has changed nothing."""
+        return self._rows.only_asked
+
+    def find_room(self) -> None:
+        """End ``read_only`` if there is some again."""
+        with suppress(StorageFull):
+            try:
+                self.begin()
+                self._rows.try_room()
+                self._keep()
+                self.read_only = False
+            finally:
+                self.rollback()
+
+    def _keep(self) -> None:
         self._rows.before_commit()
         self.database.commit()
         self._rows.kept()

@@ -15,8 +15,6 @@ from gateway.engine import (
     epochs,
     farewell,
     forks,
-    leaving,
-    newcomers,
     operations,
     questioning,
     receiver,
@@ -36,7 +34,7 @@ from gateway.engine.closing import CloseIncidents
 from gateway.engine.deadletters import Dismiss, Redrive
 from gateway.engine.desk import Desk
 from gateway.engine.doubts import EndDoubts
-from gateway.engine.effects import Answer, CaughtUp, Effect, Refused, agent_changed
+from gateway.engine.effects import Answer, CaughtUp, Effect, Refused
 from gateway.engine.errands import Errands
 from gateway.engine.inputs import (
     AddAgent,
@@ -65,6 +63,7 @@ from gateway.engine.inputs import (
     Unsubscribe,
     ViewChanged,
 )
+from gateway.engine.limits import ROOM_AGAIN_MS
 from gateway.engine.mirrors import Mirrors
 from gateway.engine.own_stream import OwnStream
 from gateway.engine.pace import Pace
@@ -132,6 +131,7 @@ class Engine:
     def apply(self, inputs: Iterable[Input], now: Now) -> list[Effect]:
         """Decide on all inputs and on what time has made due; the store's transaction must be open.
 
+        Where the disk has no room what is due waits: it needs some, and nobody could ask for anything else.
         Raises WorldError branches from the store. Whatever is wrong with an input becomes its Refused.
         """
         machine_ms, now = now.wall_ms, self._clock.read(now)
@@ -150,12 +150,19 @@ class Engine:
             self._questions,
             self._errands,
         )
-        self._begin_epoch(tick)
-        self._do_errands(tick)
-        self._judge_view(tick)
+        if not self._store.read_only:
+            self._begin_epoch(tick)
+            self._do_errands(tick)
+            self._judge_view(tick)
         for item in inputs:
             self._input(tick, item)
             self._settle_loopback(tick)
+        if not self._store.read_only:
+            self._do_what_is_due(tick)
+        tick.seal(self._sign, shown=self._own.shown)
+        return tick.effects
+
+    def _do_what_is_due(self, tick: Tick) -> None:
         rerouting.reroute(tick)
         timers.run_timers(tick)
         questioning.ask_again(tick, self._turns)
@@ -164,11 +171,11 @@ class Engine:
         self._turns.deal(tick)
         self._settle_loopback(tick)
         self._show(tick)
-        tick.seal(self._sign, shown=self._own.shown)
-        return tick.effects
 
     def next_wake_ms(self, now: Now) -> int | None:
         """When a tick without inputs will have something to do, on the monotonic clock."""
+        if self._store.read_only:
+            return now.mono_ms + ROOM_AGAIN_MS
         now = self._clock.peek(now)
         delivery_ms = self._store.quiet_until_ms()
         wakes = [
@@ -188,7 +195,7 @@ class Engine:
     def rest(self, now: Now) -> Rest:
         """What holds until the next tick."""
         standing = epochs.standing_of(self._store, self._view, self._own, self._clock.peek(now))
-        return Rest(self.next_wake_ms(now), self._clock.base, standing)
+        return Rest(self.next_wake_ms(now), self._clock.base, standing, self._store.read_only)
 
     def _begin_epoch(self, tick: Tick) -> None:
         """A new epoch, if one is due; what this engine has told of the one before is void."""
@@ -273,11 +280,11 @@ class Engine:
                 return self._say(tick, item)
             case Nack() | Extend() | Subscribe() | Grant() | TellIncident():
                 return self._turn(tick, item)
-            case AddAgent() | SetAgent() | RemoveAgent():
-                return self._change_agent(tick, item)
             case Prune() | KeepBlob():
                 return self._keep(tick, item)
-            case Redrive() | Dismiss() | EndDoubts() | CloseIncidents() | Maintain():
+            case AddAgent() | SetAgent() | RemoveAgent() | Redrive() | Dismiss():
+                return operations.handle(tick, self._residents, self._turns, item)
+            case EndDoubts() | CloseIncidents() | Maintain():
                 return operations.handle(tick, self._residents, self._turns, item)
             case _:
                 return self._desk.answer(item, tick.now, tick.view)
@@ -315,18 +322,6 @@ class Engine:
                 self._turns.subscribe(tick, item)
                 return None
 
-    def _change_agent(self, tick: Tick, item: AddAgent | SetAgent | RemoveAgent) -> Answer:
-        match item:
-            case AddAgent():
-                row = self._residents.add(tick, item)
-                newcomers.begin(tick, self._turns, row)
-            case SetAgent():
-                row = self._residents.change(tick, item)
-            case _:
-                row = self._residents.remove(tick, item.name)
-                leaving.begin(tick, self._turns, row.name)
-        return agent_changed(item.req, row, active=not isinstance(item, RemoveAgent))
-
     def _see(self, tick: Tick, view: View) -> None:
         before, self._view, tick.view = self._view, view, view
         self._view_is_new = True
@@ -343,7 +338,7 @@ class Engine:
 
     def _judge_view(self, tick: Tick, before: View | None = None) -> None:
         """Each view is looked at once; the first one when the engine was built anew over held rows."""
-        if self._view_is_new:
+        if self._view_is_new and not self._store.read_only:
             farewell.see(tick, self._turns)
             vouching.see(tick, self._turns, before)
-        self._view_is_new = False
+            self._view_is_new = False

@@ -100,3 +100,6 @@ LOOKED_PAST = 4
 
 ENDED_UNREAD_AFTER_MS = 30_000
 """How long what a revoked node has said before is waited for until what it was owed ends without it."""
+
+ROOM_AGAIN_MS = 500
+"""How often a full disk is asked for room again."""

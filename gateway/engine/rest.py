@@ -16,6 +16,8 @@ class Rest(msgspec.Struct, frozen=True):
     """Where the lead of the engine's clock over the machine's began."""
     standing: Standing
     """How the own outbox stands in the mesh."""
+    read_only: bool = False
+    """There is no room on the disk: it does what needs none, and looks for some from time to time."""
 
     def wall_ms(self, now: Now) -> int:
         """The time by which the engine judges: what it is to judge later must be dated by it."""

@@ -7,6 +7,7 @@ from gateway.engine.effects import Effect
 from gateway.engine.inputs import Input, Now, ViewChanged
 from gateway.engine.rest import Rest
 from gateway.hosting.host import EngineFailed, MakeEngine
+from outbox.database import NO_ROOM
 from outbox.errors import StorageFull
 from outbox.store import Store
 from stateroom.view import View
@@ -30,9 +31,12 @@ class Ticking:
         for item in batch:
             if type(item) is ViewChanged:
                 self._view = item.view
+        if self._store.read_only:
+            self._store.find_room()
         try:
             effects = self._decide(batch, now)
         except StorageFull:
+            self._store.read_only = True
             self._rebuild(now)
             raise
         except BUGS as error:
@@ -45,6 +49,7 @@ class Ticking:
         try:
             self._store.begin()
             effects = self._engine.apply(batch, now)
+            self._need_room()
             crashpoint(CrashPoint.ENGINE_BEFORE_COMMIT)
             self._store.commit()
             crashpoint(CrashPoint.ENGINE_AFTER_COMMIT)
@@ -52,6 +57,14 @@ class Ticking:
             self._store.rollback()
             raise
         return effects
+
+    def _need_room(self) -> None:
+        """Where there is none the engine has left what is due: nothing of such a tick may be kept.
+
+        Raises StorageFull.
+        """
+        if self._store.read_only and not self._store.only_asked:
+            raise StorageFull("there was no room, and none was found since", hint=NO_ROOM)
 
     def _rebuild(self, now: Now) -> None:
         """Its memory is ahead of the disk: what it has decided did not happen."""

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from outbox.buffer import WriteBuffer
-from outbox.changes import ALL_IN_TABLES, BEHIND, pack, unpack
+from outbox.changes import ALL_IN_TABLES, BEHIND, NO_ROWS, pack, unpack
 from outbox.database import Database
 from outbox.errors import StorageFailed
 from outbox.limits import CHANGES_BYTES_MAX, ROWS_BEHIND_MAX, ROWS_BUFFERED_MAX
@@ -99,6 +99,7 @@ class BufferedRows(Rows):
         self._number, self._bytes, self._added = 0, 0, 0
         self._caught_up = False
         """Whether the open transaction has put all into the tables."""
+        self._has_put, self._before, self._moved = False, 0, 0
         for self._number, value in changes_after(database, 0):
             self._bytes = self._bytes + len(value) if value else 0
             for table, rows in (unpack(value) if value else {}).items():
@@ -121,11 +122,21 @@ class BufferedRows(Rows):
             return self._look(sql, values)
         return super().ask(tables, sql, values)
 
+    def begun(self) -> None:
+        """A transaction is open."""
+        self._has_put, self._before, self._moved = False, self.database.changes, 0
+
+    @property
+    def only_asked(self) -> bool:
+        """Whether the open transaction has changed nothing, wherever rows stand by now."""
+        return not self._has_put and self.database.changes == self._before + self._moved
+
     def put(self, table: Table[Row], row: Row) -> None:
         """Insert or replace a row. Raises StorageFailed outside a transaction, StorageFull."""
         buffer = self._buffers[table]
         if not buffer.waiting:  # else a transaction is open: nothing waits after its end
             self.need_transaction()
+            self._has_put = True
         elif len(buffer.waiting) >= ROWS_BUFFERED_MAX:
             self._write((table,), late=table in BEHIND)
         buffer.waiting[buffer.key_of(row)] = row
@@ -147,6 +158,7 @@ class BufferedRows(Rows):
 
         Raises StorageFull, StorageFailed.
         """
+        before = self.database.changes
         if self._bytes and not self._caught_up:
             self._number += 1
             self.database.execute("DELETE FROM changes")
@@ -154,6 +166,16 @@ class BufferedRows(Rows):
         self._caught_up = True
         for buffer in self._late:
             buffer.flush()
+        self._moved += self.database.changes - before
+
+    def try_room(self) -> None:
+        """Write a change that means nothing, in a transaction of its own.
+
+        Raises StorageFull, StorageFailed.
+        """
+        self._number += 1
+        self._added = len(NO_ROWS)
+        self.database.execute(_ADD, (self._number, NO_ROWS))
 
     def before_commit(self) -> None:
         """Write all that waits; nothing is put or asked after it. Raises StorageFull, StorageFailed."""

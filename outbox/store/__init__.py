@@ -43,12 +43,24 @@ class Store(
 ):
     """What the engine may ask of the disk."""
 
+    read_only: bool
+    """There was no room for something, and none was found since. Set by the owner too, who hears of it."""
+
+    def find_room(self) -> None:
+        """End ``read_only`` if there is some again; between two transactions."""
+        ...
+
+    @property
+    def only_asked(self) -> bool:
+        """Whether the open transaction has changed nothing."""
+        ...
+
     def begin(self) -> None:
         """Open the tick's transaction."""
         ...
 
     def commit(self) -> None:
-        """Make it durable: one fsync."""
+        """Make it durable: one fsync. What has changed nothing succeeds, whether there is room or not."""
         ...
 
     def rollback(self) -> None:

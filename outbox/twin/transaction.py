@@ -20,6 +20,7 @@ class Transaction:
     def __init__(self, identity: Identity) -> None:
         self._identity = identity
         self._undo: list[Callable[[], object]] | None = None
+        self.read_only = False
 
     def identity(self) -> Identity:
         """Mesh, node and current epoch."""
@@ -35,6 +36,15 @@ class Transaction:
         """Keep what was written."""
         self._log()
         self._undo = None
+
+    def find_room(self) -> None:
+        """There is always some in memory."""
+        self.read_only = False
+
+    @property
+    def only_asked(self) -> bool:
+        """Whether the open transaction has changed nothing."""
+        return not self._undo
 
     def rollback(self) -> None:
         """Take back the open transaction, last write first."""

@@ -11,8 +11,9 @@ from gateway.clock import Clock
 from gateway.courier.limits import CourierLimits
 from gateway.engine import Engine
 from gateway.engine.bloblife import BlobsFit, BlobsFull
+from gateway.engine.doubts import EndDoubts
 from gateway.engine.effects import Answer, Refused, Sent
-from gateway.engine.inputs import AddAgent, Input, Now, PageRead, RelayCaught, Send
+from gateway.engine.inputs import AddAgent, Input, Now, PageRead, RelayCaught, Send, Subscribe
 from gateway.engine.own_stream import OwnStream
 from gateway.engine.policy import Policy
 from gateway.engine.stalls import StreamFlows, StreamStalled
@@ -28,7 +29,7 @@ from outbox.kinds import AckStatus
 from outbox.memory import MemoryStore
 from outbox.records import DeliveryState, Identity
 from stateroom.view import NodeView, OwnerView, View
-from tests.gateway.outboxes import STREAM, Outbox, answer, entry
+from tests.gateway.outboxes import STREAM, Outbox, answer, entry, event_id
 
 PEER, THIRD = NodeId("peer"), NodeId("third")
 HERE, ANN, BOB = NodeId("here"), AgentId("ann"), AgentId("bob")
@@ -73,7 +74,7 @@ class Stopped(Clock):
         return self.now_ms
 
 
-def node(disk: Disk, clock: Clock | None = None) -> Runtime:
+def node(disk: MemoryStore, clock: Clock | None = None) -> Runtime:
     clock, own = clock or Clock(), OwnStream(WHO.epoch)
     view = View(
         version=1,
@@ -157,7 +158,8 @@ async def test_what_is_noticed_while_the_disk_is_full_is_told_when_it_has_room()
             with pytest.raises(Denied):  # a tick has taken them in, and the disk has refused it
                 await runtime.ask(message(runtime, "good"))
         disk.room = 1_000
-        await runtime.ask(message(runtime, "good"))
+        for _ in range(2):  # the first finds that there is room, and what was noticed follows
+            await runtime.ask(message(runtime, "good"))
         running.cancel()
     found = {(row.kind, row.subject): row for row in disk.incidents(open_only=False)}
     assert {at: row.closed_at_ms is None for at, row in found.items()} == {
@@ -166,6 +168,62 @@ async def test_what_is_noticed_while_the_disk_is_full_is_told_when_it_has_room()
         ("stream_stalled", PEER): True,
         ("blobs_full", HERE): False,
     }
+
+
+class NoRoom(MemoryStore):
+    """Whoever changes something is refused until somebody makes room, and looking for some finds none."""
+
+    room: int = 0
+
+    def commit(self) -> None:
+        if self._undo and not self.room:
+            raise StorageFull("no space left", hint="free some")
+        super().commit()
+
+    def find_room(self) -> None:
+        self.read_only = not self.room
+
+
+async def test_what_needs_room_refuses_nobody_who_needs_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither what links and files have noticed, nor what a peer brings: they come again and again."""
+    monkeypatch.setattr("gateway.runtime.STORAGE_PAUSE_S", 0.0)
+    disk = NoRoom(WHO)
+    disk.room = 1_000
+    runtime = node(disk)
+    ack = Ack(ref=event_id(1), status=AckStatus.ACCEPTED)
+    page = PageRead(STREAM.node, Outbox([entry(1, answer(2, 1, ack), (HERE,))]).pages[0])  # type: ignore[arg-type]
+    async with asyncio.TaskGroup() as tasks, asyncio.timeout(WITHIN_S):
+        running = tasks.create_task(runtime.run())
+        await runtime.ask(AddAgent(runtime.req(), ANN, b"\0" * 32))
+        disk.room = 0
+        with pytest.raises(Denied):
+            await runtime.ask(message(runtime, "good"))
+        for number in range(9):
+            runtime.tell_now(StreamStalled(PEER, PEER))
+            runtime.tell_now(page)
+            await runtime.ask(Subscribe(req=runtime.req(), subscriber=f"{number}", agent=ANN, session="s"))
+            assert runtime.storage_full
+        running.cancel()
+    assert disk.incidents(open_only=False) == []
+
+
+async def test_what_was_noticed_last_is_told_last() -> None:
+    """A stream that stands still, flows and stands still again does not flow in the end."""
+    disk = NoRoom(WHO)
+    runtime = node(disk)
+    async with asyncio.TaskGroup() as tasks, asyncio.timeout(WITHIN_S):
+        running = tasks.create_task(runtime.run())
+        with pytest.raises(Denied):
+            await runtime.ask(AddAgent(runtime.req(), ANN, b"\0" * 32))
+        for item in (StreamStalled(PEER, PEER), StreamFlows(PEER), StreamStalled(PEER, PEER)):
+            runtime.tell_now(item)
+            await runtime.ask(EndDoubts(runtime.req()))
+        disk.room = 1_000
+        for _ in range(2):
+            await runtime.ask(EndDoubts(runtime.req()))
+        running.cancel()
+    assert not runtime.storage_full
+    assert [row.closed_at_ms for row in disk.incidents(open_only=False)] == [None]
 
 
 @pytest.mark.parametrize(("since_ms", "commits"), [(GATHER_WITHIN_MS - 1, 1), (GATHER_WITHIN_MS, 2)])

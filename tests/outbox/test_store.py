@@ -88,6 +88,36 @@ def test_a_transaction_is_opened_once(store: Store, world: Any) -> None:
     assert store.delivery(world.event(1), MBP) == world.delivery(1)
 
 
+def test_a_transaction_that_only_asks_is_known_from_one_that_changes(store: Store, world: Any) -> None:
+    for change in (
+        lambda: world.append(store, world.entry(1, 1)),
+        lambda: store.put_delivery(world.delivery(1)),
+        lambda: store.put_received(world.received(1)),
+        lambda: store.put_cursor(MBP, Head(EPOCH, Seq(1), b"h" * 32)),
+        lambda: store.remember(remembered(world, 1)),
+        lambda: store.put_agent(LocalAgent(name=ANN, owner_epoch=1, token_hash=b"t", created_at_ms=1)),
+        lambda: store.drop_agent(ANN),
+    ):
+        store.begin()
+        everything(store, world)
+        assert store.only_asked
+        change()
+        everything(store, world)
+        assert not store.only_asked
+        store.commit()
+
+
+def test_room_is_found_where_there_is_some(store: Store, world: Any) -> None:
+    store.begin()
+    write_everything(store, world, 2)
+    store.commit()
+    before = everything(store, world)
+    store.read_only = True
+    store.find_room()
+    assert not store.read_only
+    assert everything(store, world) == before
+
+
 def write_everything(store: Store, world: Any, number: int) -> None:
     seq = store.head().seq + 1
     world.append(store, world.entry(seq, seq, corr=1))

@@ -21,7 +21,9 @@ from outbox.store import Store
 
 _Value = TypeVar("_Value")
 _WATCHES = ("noted", "written", "dealt")
-_OF_THE_MACHINE = frozenset({"full", "slow_us", "busy", "commits", "_last", "_undo", "_file", *_WATCHES})
+_OF_THE_MACHINE = frozenset(
+    {"full", "read_only", "slow_us", "busy", "commits", "_last", "_undo", "_file", *_WATCHES}
+)
 """What of a disk is in no backup."""
 
 
@@ -53,6 +55,10 @@ class Disk(MemoryStore):
         if self._undo and self.full:
             raise StorageFull("no space left on the simulated disk")
         self.keep()
+
+    def find_room(self) -> None:
+        """There is some unless it is full."""
+        self.read_only = self.full
 
     def keep(self) -> None:
         """As ``commit``, wherever there is still room."""

@@ -149,6 +149,24 @@ class _Written(Compared):
             self._differs(f"open_kinds: the journal does not know of {sorted(missing)}")
         return kinds
 
+    @property
+    def read_only(self) -> bool:
+        """Of the journal, which has tried."""
+        return self._writes.read_only
+
+    @read_only.setter
+    def read_only(self, read_only: bool) -> None:
+        self._writes.read_only = read_only
+
+    @property
+    def only_asked(self) -> bool:
+        """Of the journal."""
+        return self._writes.only_asked
+
+    def find_room(self) -> None:
+        """In the file."""
+        self._writes.find_room()
+
     def commit(self) -> None:
         """Raises StorageFull."""
         self._disk.about_to_commit()
