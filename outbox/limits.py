@@ -40,7 +40,11 @@ BATCH_BYTES_MAX = 2 * 1024 * 1024
 """Bytes under one checkpoint: a batch travels in one frame, and a frame is held in memory on both sides."""
 
 BATCH_ENTRIES_MAX = 1000
-"""Own entries one checkpoint may cover: a reader must hold a whole batch to verify it."""
+"""Entries one checkpoint may cover: a reader must hold a whole batch to verify it."""
+
+BATCH_ENTRIES = 250
+"""Own entries under one checkpoint: who reads them acts on a whole batch in one tick, some ten milliseconds.
+Versions before wrote up to the bound."""
 
 NAME_CHARS_MAX = 63
 """A node or agent name: what fits into one DNS label."""

@@ -11,7 +11,7 @@ Rules (``docs/PROTOCOL.md``, local delivery):
 - Times are milliseconds of the monotonic clock.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import islice
 
 from gateway.courier.errors import Conflict, InvalidCredit, UnknownStream
@@ -21,6 +21,7 @@ from gateway.courier.limits import DEALT_MAX, CourierLimits
 from gateway.courier.stream import Stream
 from gateway.courier.subscriptions import Subscription
 from gateway.courier.timers import Timers
+from gateway.courier.voids import Voids
 from outbox.ids import NodeId
 
 
@@ -34,7 +35,10 @@ class Courier:
         self._sessions: dict[tuple[str, str], Subscription] = {}
         self._timers: Timers[tuple[str, ItemId]] = Timers()
         self._dirty: dict[str, Stream] = {}
+        self._back: dict[str, Stream] = {}
+        """With sessions that came back and are still to be given what they have."""
         self._halts = Halts()
+        self._voids = Voids()
         self._spent: dict[NodeId, dict[tuple[str, ItemId], None]] = {}
         """Items of halted sources that have had their deliveries."""
 
@@ -58,7 +62,9 @@ class Courier:
     def leased(self, stream: str, at_most: int) -> list[ItemId]:
         """Items in flight, oldest first; none when there are more than so many."""
         known = self._streams.get(stream)
-        return list(known.leased) if known is not None and len(known.leased) <= at_most else []
+        if known is None or len(known.leased) > at_most:
+            return []
+        return [item_id for item_id in known.leased if known.lease_on(item_id) is not None]
 
     def items(self, stream: str) -> list[Item]:
         """Everything that a stream holds, in flight or not; nothing of an unknown one."""
@@ -72,9 +78,23 @@ class Courier:
             found += stream.items
         return found
 
-    def in_hand(self) -> list[ItemId]:
-        """The ids of all that is in flight."""
-        return [item_id for stream in self._streams.values() for item_id in stream.leased]
+    def end_leases(self, sources: Iterable[NodeId]) -> list[ItemId]:
+        """Nobody has what is in hands of these sources, from now on; the ids of all that are in any.
+
+        That is copied, and nothing is done with each: ``take_back`` does that, in parts.
+        """
+        for source in sources:
+            self._voids.end(source)
+        found: list[ItemId] = []
+        for stream in self._streams.values():
+            found += stream.leased
+        return found
+
+    def take_back(self, stream: str, item_id: ItemId, now_ms: int) -> None:
+        """Queue an item whose lease was ended so; one that is in a hand, or in none, is fine."""
+        target = self._streams.get(stream)
+        if target is not None and item_id in target.leased and target.lease_on(item_id) is None:
+            self._return(target, target.items[item_id], now_ms, now_ms)
 
     def offer(self, stream: str, item: Item, now_ms: int) -> None:
         """Queue an item; an unknown stream is made. Raises StreamFull; Conflict while its id is here."""
@@ -120,13 +140,13 @@ class Courier:
         """Take back a lease that survived a restart, with its full term again. Raises Conflict."""
         target = self._made(stream)
         target.hold(item)
-        target.leased[item.id] = Lease(lease_id, session)
+        target.leased[item.id] = Lease(lease_id, session, made=self._voids.times)
         self._timers.set((stream, item.id), now_ms + self._limits.lease_ms)
 
     # --- readers
 
-    def subscribe(self, subscriber: str, stream: str, session: str | None) -> list[HandOver]:
-        """Start reading, without credit; returns the session's live leases, which cost none.
+    def subscribe(self, subscriber: str, stream: str, session: str | None) -> None:
+        """Start reading, without credit. The next pumps hand over the session's live leases, which cost none.
 
         A session has one subscription a stream: a new one takes the old one's place, since the end of a
         half-open connection may not have been noticed yet.
@@ -142,7 +162,9 @@ class Courier:
                 self._drop(before)
             self._sessions[stream, session] = reader
         self._readers[subscriber] = reader
-        return target.resume(reader)
+        target.resume(reader)
+        if target.is_resuming:
+            self._back[stream] = target
 
     def unsubscribe(self, subscriber: str, now_ms: int) -> None:
         """Stop reading: a session's leases stay until they run out, others return at once. Again is fine."""
@@ -215,7 +237,7 @@ class Courier:
     def lease_of(self, stream: str, item_id: ItemId) -> str | None:
         """The id of the live lease on an item, or None."""
         target = self._streams.get(stream)
-        lease = target.leased.get(item_id) if target is not None else None
+        lease = target.lease_on(item_id) if target is not None else None
         return lease.id if lease is not None else None
 
     def discard(self, stream: str, item_id: ItemId) -> None:
@@ -230,12 +252,18 @@ class Courier:
     # --- what goes out
 
     def pump(self, now_ms: int, new_lease_id: Callable[[], str], most: int = DEALT_MAX) -> Pumped:
-        """End what is due, then deal what waits to whoever has credit; no more of either than ``most``."""
+        """End what is due, then deal what waits to whoever has credit; no more of either than ``most``.
+
+        Whoever came back is given first what it had, each for a full lease again.
+        """
+        hand_overs: list[HandOver] = []
         exhausted: list[tuple[str, Item]] = []
+        left = most
+        if self._back:  # before their leases run out: that they came back in time counts
+            left -= self._give_again(hand_overs, most, now_ms)
         for name, item_id in islice(self._timers.pop_due(now_ms), most):
             self._due(self._streams[name], item_id, exhausted)
-        hand_overs: list[HandOver] = []
-        dirty, self._dirty, left = self._dirty, {}, most
+        dirty, self._dirty = self._dirty, {}
         for stream in dirty.values():
             dealt, looked_at = stream.deal(new_lease_id, left)
             left -= looked_at
@@ -247,10 +275,24 @@ class Courier:
             self._touch(stream)
         return Pumped(hand_overs, exhausted)
 
+    def _give_again(self, hand_overs: list[HandOver], most: int, now_ms: int) -> int:
+        """To sessions that came back, what they have; how many items were looked at."""
+        left = most
+        for stream in list(self._back.values()):
+            given, looked_at = stream.give_again(left)
+            left -= looked_at
+            for hand_over in given:
+                self._timers.set((stream.name, hand_over.item_id), now_ms + self._limits.lease_ms)
+            hand_overs += given
+            if not stream.is_resuming:
+                del self._back[stream.name]
+                self._touch(stream)
+        return most - left
+
     @property
     def can_deal(self) -> bool:
         """Whether the next pump has something to hand over, whatever the time."""
-        return any(stream.can_deal for stream in self._dirty.values())
+        return bool(self._back) or any(stream.can_deal for stream in self._dirty.values())
 
     def next_deadline_ms(self) -> int | None:
         """When the next pump is needed even if nothing else happens."""
@@ -267,7 +309,7 @@ class Courier:
     def _made(self, name: str) -> Stream:
         stream = self._streams.get(name)
         if stream is None:
-            stream = self._streams[name] = Stream(name, self._limits, self._halts)
+            stream = self._streams[name] = Stream(name, self._limits, self._halts, self._voids)
         return stream
 
     def _touch(self, stream: Stream) -> None:
@@ -277,7 +319,7 @@ class Courier:
         del self._readers[reader.id]
         if reader.session is not None:
             del self._sessions[reader.stream, reader.session]
-        self._streams[reader.stream].ring.leave(reader)
+        self._streams[reader.stream].leave(reader)
 
     def _queue(self, stream: Stream, item: Item, ready_at_ms: int, now_ms: int) -> None:
         """Let an item wait; one that has had its deliveries, or comes later, gets a timer instead."""

@@ -19,6 +19,8 @@ class Lease(msgspec.Struct, frozen=True, gc=False):
     """It outlives its connection; without one the lease is the reader's."""
     reader: str | None = None
     """Of a reader without a session: who it is."""
+    made: int = 0
+    """How many times leases had been ended before (``gateway.courier.voids``)."""
 
     def answers_to(self, lease_id: str | None, session: str | None) -> bool:
         """Whether the caller names this lease; what is None is not looked at."""

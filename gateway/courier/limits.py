@@ -42,9 +42,10 @@ class CourierLimits(msgspec.Struct, frozen=True, kw_only=True):
         return self.max_depth - ceil(self.max_depth * self.reserve_share)
 
 
-DEALT_MAX = 1_000
-"""Items that one pump hands over, and that it takes back: a reader may grant ten thousand at once, and each
-is a row to write. The rest follows in the next."""
+DEALT_MAX = 300
+"""Items that one pump hands over, and that it takes back: a reader may grant ten thousand at once, or come
+back to as many, and each is a row to read and to write, some twenty milliseconds together. The rest follows
+in the next."""
 
 STALE_MIN = 64
 """Below this many entries a rebuild costs more than the stale ones do."""

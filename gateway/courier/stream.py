@@ -9,6 +9,7 @@ An item of a stream is in exactly one place::
 ``discard`` takes it out of any of them. While its source is halted it stays where it waits.
 """
 
+from collections import deque
 from collections.abc import Callable
 
 from gateway.courier.errors import Conflict, StreamFull, UnknownLease
@@ -16,19 +17,23 @@ from gateway.courier.halts import Halts
 from gateway.courier.item import HandOver, Item, ItemId, Lease
 from gateway.courier.limits import PRIORITIES, CourierLimits
 from gateway.courier.subscriptions import Ring, Subscription
+from gateway.courier.voids import Voids
 from gateway.courier.waiting import WaitingLine
 
 
 class Stream:
     """The state of one stream."""
 
-    def __init__(self, name: str, limits: CourierLimits, halts: Halts) -> None:
+    def __init__(self, name: str, limits: CourierLimits, halts: Halts, voids: Voids) -> None:
         self.name = name
         self._halts = halts
+        self._voids = voids
         self.items: dict[ItemId, Item] = {}
         """All that is held, oldest first."""
         self.leased: dict[ItemId, Lease] = {}
-        """What is in somebody's hands, oldest lease first."""
+        """What is in somebody's hands, oldest lease first; also what is in none since its lease is void."""
+        self._resuming: dict[str, tuple[Subscription, deque[ItemId]]] = {}
+        """By reader: what was in hands when it came, of which it is given again what its session has."""
         self.waiting = WaitingLine()
         self.ring = Ring()
         self._room = [limits.room_for(priority) for priority in range(PRIORITIES)]
@@ -60,32 +65,37 @@ class Stream:
 
     def lease(self, item_id: ItemId, lease_id: str | None, session: str | None) -> Item:
         """The item whose live lease the caller names. Raises UnknownLease."""
-        lease = self.leased.get(item_id)
+        lease = self.lease_on(item_id)
         if lease is None or not lease.answers_to(lease_id, session):
             raise UnknownLease(self.name, item_id[1])
         return self.items[item_id]
+
+    def lease_on(self, item_id: ItemId) -> Lease | None:
+        """The lease on an item that is in a hand."""
+        lease = self.leased.get(item_id)
+        if lease is not None and self._voids and self._voids.has(item_id[0], lease):
+            return None
+        return lease
 
     def of_reader(self, reader: str) -> list[Item]:
         """What a reader without a session has in hand, oldest lease first."""
         return [self.items[item_id] for item_id, lease in self.leased.items() if lease.reader == reader]
 
-    def resume(self, reader: Subscription) -> list[HandOver]:
-        """The live leases of a session, for its new subscription."""
-        if reader.session is None:
-            return []
-        return [
-            HandOver(
-                reader.id,
-                self.name,
-                item_id,
-                lease.id,
-                lease.session,
-                self.items[item_id].deliveries,
-                resumed=True,
-            )
-            for item_id, lease in self.leased.items()
-            if lease.session == reader.session
-        ]
+    def resume(self, reader: Subscription) -> None:
+        """Give a new subscription the live leases of its session, oldest first, with ``give_again``."""
+        if reader.session is not None and self.leased:
+            reader.is_resuming = True
+            self._resuming[reader.id] = reader, deque(self.leased)
+
+    def leave(self, reader: Subscription) -> None:
+        """It reads no more."""
+        self._resuming.pop(reader.id, None)
+        self.ring.leave(reader)
+
+    @property
+    def is_resuming(self) -> bool:
+        """Whether somebody is still to be given what it has."""
+        return bool(self._resuming)
 
     @property
     def can_deal(self) -> bool:
@@ -109,7 +119,30 @@ class Stream:
                 continue
             reader = self.ring.spend()
             item.deliveries += 1
-            lease = Lease(new_lease_id(), reader.session, reader.id if reader.session is None else None)
+            mine = reader.id if reader.session is None else None
+            lease = Lease(new_lease_id(), reader.session, mine, self._voids.times)
             self.leased[item.id] = lease
             dealt.append(HandOver(reader.id, self.name, item.id, lease.id, reader.session, item.deliveries))
         return dealt, len(dealt) + passed
+
+    def give_again(self, most: int) -> tuple[list[HandOver], int]:
+        """Hand out what sessions that came back have, as ``deal`` does what waits."""
+        given: list[HandOver] = []
+        looked_at = 0
+        for reader, left in list(self._resuming.values()):
+            while left and looked_at < most:
+                looked_at += 1
+                again = self._again(reader, left.popleft())
+                if again is not None:
+                    given.append(again)
+            if not left:
+                del self._resuming[reader.id]
+                self.ring.resumed(reader)
+        return given, looked_at
+
+    def _again(self, reader: Subscription, item_id: ItemId) -> HandOver | None:
+        lease = self.lease_on(item_id)
+        if lease is None or lease.session != reader.session:
+            return None
+        count = self.items[item_id].deliveries
+        return HandOver(reader.id, self.name, item_id, lease.id, lease.session, count, resumed=True)

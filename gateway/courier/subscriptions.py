@@ -13,6 +13,8 @@ class Subscription:
     session: str | None
     """Leases belong to the session and outlive the connection; without one they belong to the connection."""
     credit: int = 0
+    is_resuming: bool = False
+    """It is still given again what its session has: nothing new before that."""
 
 
 class Ring:
@@ -28,7 +30,14 @@ class Ring:
     def grant(self, subscription: Subscription, credit: int) -> None:
         """Add credit; one who still has some keeps its place."""
         subscription.credit += credit
-        self.turns.setdefault(subscription.id, subscription)
+        if not subscription.is_resuming:
+            self.turns.setdefault(subscription.id, subscription)
+
+    def resumed(self, subscription: Subscription) -> None:
+        """It has all that it had: what was granted meanwhile counts."""
+        subscription.is_resuming = False
+        if subscription.credit:
+            self.turns.setdefault(subscription.id, subscription)
 
     def spend(self) -> Subscription:
         """Charge the one whose turn it is. Raises KeyError when nobody has credit."""

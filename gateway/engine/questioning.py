@@ -74,7 +74,7 @@ class TakingHands:
 
     def some(self, tick: Tick, most: int) -> int:
         """See ``errands.Work``."""
-        return self._turns.taken_back.write(tick, most, self._turns.live_lease)
+        return self._turns.taken_back.write(tick, most)
 
 
 class Questioning:

@@ -1,19 +1,22 @@
 """Turns that agents held when this node turned out to have forgotten: nobody holds them any more.
 
-The courier takes all of them back at once, so from then on nobody can answer or resume one. There may be
-thousands, so their rows (which still say "leased") are corrected later, some in each tick. A restart in
-between recognises a row that is still wrong by the node that sent the event: nothing of that node is dealt
-before all of its rows are right, so none of its turns can be leased.
+All their leases end at once, so from then on nobody can answer or resume one. There may be tens of thousands,
+so nobody looks at each of them then: the courier queues them again later, and their rows (which still say
+"leased") are corrected with that, some in each tick. A restart in between recognises a row that is still
+wrong by the node that sent the event: nothing of that node is dealt before all of its rows are right, so none
+of its turns can be leased.
 """
 
-from collections.abc import Callable, Mapping
-from itertools import islice
+from collections import deque
+from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
+from gateway.courier.courier import Courier
 from gateway.engine.errands import Task
 from gateway.engine.tick import Tick
 from gateway.engine.turnkey import TurnKey, turn_key
+from gateway.routing import inbox_stream
 from outbox.ids import Epoch, NodeId
 from outbox.records import Received, TurnState
 from outbox.store import Store
@@ -25,10 +28,11 @@ def not_in_hand(row: Received) -> Received:
 
 
 class TakenBack:
-    """Those whose rows are not written yet, by their keys."""
+    """Those whose rows are not written yet, by their keys; others that were in hands then are among them."""
 
-    def __init__(self) -> None:
-        self._keys: dict[TurnKey, None] = {}
+    def __init__(self, courier: Courier) -> None:
+        self._courier = courier
+        self._keys: deque[TurnKey] = deque()
         self._doubted: Mapping[NodeId, Epoch] = {}
         """Senders whose turns were taken back before a restart, and not all of their rows corrected."""
 
@@ -41,19 +45,22 @@ class TakenBack:
         """A row that a new engine finds, as it is to be understood."""
         if row.state is not TurnState.LEASED or row.source not in self._doubted:
             return row
-        self.add(turn_key(row))
+        self._keys.append(turn_key(row))
         return not_in_hand(row)
 
-    def add(self, key: TurnKey) -> None:
-        """A turn is taken back."""
-        self._keys[key] = None
+    def begin(self, sources: Iterable[NodeId]) -> None:
+        """Nobody has what is in hands of these nodes."""
+        self._keys += self._courier.end_leases(sources)
 
-    def write(self, tick: Tick, most: int, lease_of: Callable[[Received], str | None]) -> int:
+    def write(self, tick: Tick, most: int) -> int:
         """Let the next rows say so, at most so many; how many there were. Some may have ended since."""
-        keys = list(islice(self._keys, most))
-        for key in keys:
-            del self._keys[key]
+        rows = min(most, len(self._keys))
+        for key in (self._keys.popleft() for _ in range(rows)):
+            stream = inbox_stream(key[2])
+            self._courier.take_back(stream, key, tick.now.mono_ms)
             row = tick.store.received(*key)
-            if row is not None and row.state is TurnState.LEASED and lease_of(row) is None:
+            if row is None or row.state is not TurnState.LEASED:
+                continue
+            if self._courier.lease_of(stream, key) is None:
                 tick.store.put_received(not_in_hand(row))
-        return len(keys)
+        return rows

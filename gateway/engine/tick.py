@@ -22,7 +22,7 @@ from outbox.batch import Draft, seal
 from outbox.chain import Entry, Head, Page, Sign
 from outbox.envelope import Event, encode_event, encode_header, header_of
 from outbox.ids import AgentId, Epoch, EventId, NodeId, Seq
-from outbox.limits import BATCH_BYTES_MAX, BATCH_ENTRIES_MAX
+from outbox.limits import BATCH_BYTES_MAX, BATCH_ENTRIES
 from outbox.readership import names
 from outbox.records import Identity, Incident
 from outbox.store import Store
@@ -190,7 +190,7 @@ def _pieces(drafts: list[Draft]) -> Iterator[list[Draft]]:
     for at, draft in enumerate(drafts):
         entry_bytes = len(draft.entry.header) + draft.header.size
         piece_bytes += entry_bytes
-        if at > start and (at - start == BATCH_ENTRIES_MAX or piece_bytes > BATCH_BYTES_MAX):
+        if at > start and (at - start == BATCH_ENTRIES or piece_bytes > BATCH_BYTES_MAX):
             yield drafts[start:at]
             start, piece_bytes = at, entry_bytes
     if drafts:

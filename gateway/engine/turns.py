@@ -54,7 +54,7 @@ class Turns:
         self._readers: dict[str, AgentId] = {}
         self._held = Held()
         self.withheld = Withheld(courier)
-        self.taken_back = TakenBack()
+        self.taken_back = TakenBack(courier)
         self._fullness = Fullness(())
         self._deadlines: Timers[tuple[str, TurnKey]] = Timers()
 
@@ -135,11 +135,8 @@ class Turns:
 
     def doubt(self, tick: Tick, *, take_back: bool) -> None:
         """Deal nothing more of nodes that are doubted; with ``take_back`` leases on theirs end too."""
-        doubted = tick.store.doubts()
-        for key in self._courier.in_hand() if take_back else ():
-            if key[0] in doubted:
-                self._courier.nack(inbox_stream(key[2]), key, None, None, 0, tick.now.mono_ms)
-                self.taken_back.add(key)
+        if take_back:
+            self.taken_back.begin(tick.store.doubts())
         self.withheld.doubt(tick)
 
     @property
@@ -201,17 +198,14 @@ class Turns:
     # --- who takes turns
 
     def subscribe(self, tick: Tick, request: Subscribe) -> None:
-        """Begin a subscription; the session's live turns are handed over again, each for a full lease.
+        """Begin a subscription; the session's live turns are handed over again when turns are dealt.
 
         Raises Conflict when the subscriber has one.
         """
         stream = inbox_stream(request.agent)
-        resumed = self._courier.subscribe(request.subscriber, stream, request.session)
+        self._courier.subscribe(request.subscriber, stream, request.session)
         self._readers[request.subscriber] = request.agent
         tick.effects.append(Subscribed(request.req, request.subscriber))
-        for hand in resumed:
-            self._courier.extend(stream, hand.item_id, hand.lease_id, None, self._lease_ms, tick.now.mono_ms)
-            self._hand(tick, hand)
 
     def unsubscribe(self, subscriber: str, now: Now) -> None:
         """End it; the session keeps its leases until they run out."""

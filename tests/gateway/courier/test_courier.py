@@ -6,8 +6,9 @@ from gateway.courier.courier import Courier
 from gateway.courier.errors import Conflict, InvalidCredit, StreamFull, UnknownLease, UnknownStream
 from gateway.courier.halts import Halt
 from gateway.courier.item import HandOver, Item, ItemId, Pumped
-from gateway.courier.limits import CourierLimits
+from gateway.courier.limits import DEALT_MAX, CourierLimits
 from outbox.ids import AgentId, EventId, NodeId
+from tests.gateway.lines import lines_run
 
 INBOX = "agents/jen/inbox"
 
@@ -31,10 +32,9 @@ class Desk:
         for name in names:
             self.courier.offer(INBOX, Item(key(name), priority), self.now_ms)
 
-    def read(self, subscriber: str, credit: int, session: str | None = "phone") -> list[HandOver]:
-        resumed = self.courier.subscribe(subscriber, INBOX, session)
+    def read(self, subscriber: str, credit: int, session: str | None = "phone") -> None:
+        self.courier.subscribe(subscriber, INBOX, session)
         self.courier.grant(subscriber, credit)
-        return resumed
 
     def pump(self) -> list[HandOver]:
         return self.courier.pump(self.now_ms, lambda: f"l{next(self._leases)}").hand_overs
@@ -285,9 +285,114 @@ def test_a_session_resumes_its_lease_without_credit_or_a_new_count() -> None:
     desk.offer("a")
     desk.pump()
     desk.courier.unsubscribe("first", 10)
-    resumed = desk.courier.subscribe("second", INBOX, "phone")
-    assert resumed == [HandOver("second", INBOX, key("a"), "l1", "phone", 1, resumed=True)]
+    desk.courier.subscribe("second", INBOX, "phone")
+    assert desk.courier.can_deal
+    assert desk.pump() == [HandOver("second", INBOX, key("a"), "l1", "phone", 1, resumed=True)]
     assert desk.courier.extend(INBOX, key("a"), "l1", "phone", 5, 10) == 15
+
+
+def given_again(**limits: int) -> Desk:
+    """A session that has ten of fifteen in hand comes back, ready for as many."""
+    desk = Desk(**limits)
+    desk.read("first", 10)
+    desk.offer(*"abcdefghijklmno")
+    desk.pump()
+    desk.read("other", 2, session="laptop")
+    desk.pump()
+    desk.read("second", 10)
+    return desk
+
+
+def test_no_pump_gives_again_more_than_it_may_and_nothing_new_goes_before() -> None:
+    desk, pumps = given_again(), []
+    while desk.courier.can_deal:
+        given = desk.courier.pump(desk.now_ms, lambda: "new", 4).hand_overs
+        assert len(given) <= 4
+        pumps.append("".join(hand.item_id[1] if hand.resumed else hand.item_id[1].upper() for hand in given))
+        assert {hand.subscriber for hand in given} <= {"second"}
+    assert pumps == ["abcd", "efgh", "ij", "MNO"], "with what another session has, four were looked at"
+
+
+def test_what_is_given_again_lasts_for_a_full_lease_however_late_it_came_back() -> None:
+    desk = given_again()
+    desk.now_ms = 100
+    assert [hand.resumed for hand in desk.pump()] == [True] * 10 + [False] * 5, "in time: no pump was before"
+    desk.now_ms = 199
+    assert desk.pump() == []
+
+
+def test_what_ends_or_runs_out_before_its_turn_is_not_given_again() -> None:
+    desk = given_again()
+    desk.courier.pump(0, lambda: "new", 4)
+    desk.courier.discard(INBOX, key("e"))
+    desk.courier.nack(INBOX, key("f"), None, None, 0, 0)
+    given = {hand.item_id[1]: hand.resumed for hand in desk.pump()}
+    assert given == dict.fromkeys("ghij", True) | dict.fromkeys("fmno", False)
+
+
+def test_who_leaves_or_is_replaced_is_given_nothing_more() -> None:
+    desk = given_again()
+    desk.courier.pump(0, lambda: "new", 4)
+    desk.read("third", 1)
+    assert [(hand.subscriber, hand.resumed) for hand in desk.pump()] == [("third", True)] * 10 + [
+        ("third", False)
+    ]
+    desk.read("fourth", 1)
+    desk.courier.unsubscribe("fourth", 0)
+    assert desk.pump() == []
+
+
+def test_leases_of_a_source_end_at_once_and_its_items_come_back_one_by_one() -> None:
+    desk = given_again()
+    desk.offer("x")
+    desk.courier.halt(A, Halt.ALL, 0)
+    in_hand = desk.courier.end_leases([A])
+    assert sorted(item_id[1] for item_id in in_hand) == [*"abcdefghijkl"]
+    assert desk.courier.leased(INBOX, 99) == []
+    for item_id in in_hand:
+        assert desk.courier.lease_of(INBOX, item_id) is None
+        with pytest.raises(UnknownLease):
+            desk.courier.extend(INBOX, item_id, None, "phone", 5, 0)
+    assert desk.pump() == [], "nor is anything given again"
+    for item_id in in_hand[:6]:
+        desk.courier.take_back(INBOX, item_id, 0)
+    desk.now_ms = 100
+    assert desk.pump() == []
+    for item_id in in_hand[6:]:
+        desk.courier.take_back(INBOX, item_id, 100)
+    desk.courier.halt(A, None, 100)
+    given = [(hand.item_id[1], hand.delivery_count) for hand in desk.pump()]
+    desk.courier.grant("second", 10)
+    given += [(hand.item_id[1], hand.delivery_count) for hand in desk.pump()]
+    assert sorted(given) == [*((name, 2) for name in "abcdefghijkl"), *((name, 1) for name in "mnox")]
+
+
+def test_to_end_leases_and_to_come_back_looks_at_none_of_them() -> None:
+    work = []
+    for items in (10, 1_000):
+        desk = Desk()
+        desk.read("sub", items)
+        desk.offer(*(str(number) for number in range(items)))
+        assert len(desk.courier.pump(0, lambda: "l").hand_overs) == min(items, DEALT_MAX)
+        while desk.courier.can_deal:
+            desk.pump()
+        back = lines_run(lambda desk=desk: desk.courier.subscribe("back", INBOX, "phone"))
+        pumped = lines_run(lambda desk=desk: desk.courier.pump(0, lambda: "l", 5))
+        ended = lines_run(lambda desk=desk: desk.courier.end_leases([A]))
+        work.append((back, pumped, ended))
+    assert work[0] == work[1]
+
+
+def test_a_lease_that_is_made_after_others_have_ended_counts() -> None:
+    desk = Desk()
+    desk.courier.end_leases([A])
+    desk.offer("a")
+    desk.courier.restore(INBOX, Item(key("b"), 2), "old", "phone", 0)
+    desk.read("sub", 1)
+    assert sorted(hand.item_id[1] for hand in desk.pump()) == ["a", "b"]
+    desk.courier.take_back(INBOX, key("a"), 0)
+    assert desk.courier.lease_of(INBOX, key("a"))
+    assert desk.courier.lease_of(INBOX, key("b")) == "old"
 
 
 def test_another_session_gets_nothing_before_the_lease_runs_out() -> None:
@@ -296,7 +401,7 @@ def test_another_session_gets_nothing_before_the_lease_runs_out() -> None:
     desk.offer("a")
     desk.pump()
     desk.courier.unsubscribe("first", 10)
-    assert desk.read("other", 5, session="laptop") == []
+    desk.read("other", 5, session="laptop")
     assert desk.names() == []
     with pytest.raises(UnknownLease):
         desk.courier.extend(INBOX, key("a"), "l1", "laptop", 1, desk.now_ms)
@@ -309,7 +414,8 @@ def test_a_lease_that_survived_a_restart_has_its_full_term_and_its_count() -> No
     desk.now_ms = 1_000
     desk.courier.restore(INBOX, Item(key("a"), 2, deliveries=2), "old", "phone", 1_000)
     assert desk.courier.next_deadline_ms() == 1_100
-    assert desk.read("sub", 1) == [HandOver("sub", INBOX, key("a"), "old", "phone", 2, resumed=True)]
+    desk.read("sub", 1)
+    assert desk.pump() == [HandOver("sub", INBOX, key("a"), "old", "phone", 2, resumed=True)]
     desk.now_ms = 1_100
     assert desk.pump() == [HandOver("sub", INBOX, key("a"), "l1", "phone", 3)]
 
@@ -335,7 +441,7 @@ def test_a_reader_without_session_returns_its_items_when_it_leaves() -> None:
 def test_the_newer_connection_of_a_session_takes_over() -> None:
     desk = Desk()
     desk.read("half-open", 5)
-    assert desk.read("fresh", 1) == []
+    desk.read("fresh", 1)
     desk.offer("a")
     assert [given.subscriber for given in desk.pump()] == ["fresh"]
     with pytest.raises(Conflict):
@@ -465,5 +571,5 @@ def test_no_pump_takes_back_more_than_it_may() -> None:
     in_hand = []
     while (due_ms := desk.courier.next_deadline_ms()) is not None:
         desk.courier.pump(due_ms, lambda: "l", 2)
-        in_hand.append(len(desk.courier.in_hand()))
+        in_hand.append(len(desk.courier.leased(INBOX, 5)))
     assert in_hand == [3, 1, 0]

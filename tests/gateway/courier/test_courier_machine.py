@@ -38,6 +38,10 @@ class CourierMachine(RuleBasedStateMachine):
         self.straight: dict[tuple[str, int], list[ItemId]] = {}
         """Items never handed over, by stream and priority, as they were offered."""
         self.halts: dict[NodeId, Halt | None] = {}
+        self.owed: dict[str, list[tuple[str, ItemId]]] = {}
+        """What each reader is to be given again."""
+        self.void: dict[tuple[str, ItemId], None] = {}
+        """In nobody's hand, and not taken back yet."""
 
     @rule(stream=STREAMS, source=SOURCES, priority=st.integers(0, 4), delay=st.sampled_from([0, 0, 0, 40]))
     def offer(self, stream: str, source: NodeId, priority: int, delay: int) -> None:
@@ -68,25 +72,20 @@ class CourierMachine(RuleBasedStateMachine):
             with pytest.raises(Conflict):
                 self.courier.subscribe(reader, stream, session)
             return
-        resumed = self.courier.subscribe(reader, stream, session)
+        self.courier.subscribe(reader, stream, session)
         for other, place in list(self.reads.items()):
             if session is not None and place == (stream, session):
-                del self.reads[other], self.credit[other]
+                del self.reads[other], self.credit[other], self.owed[other]
         self.reads[reader], self.credit[reader] = (stream, session), 0
-        theirs = [
-            given for given in self.leased.values() if (given.stream, given.session) == (stream, session)
-        ]
-        expected = [] if session is None else theirs
-        assert {(g.item_id, g.lease_id, g.delivery_count) for g in resumed} == {
-            (g.item_id, g.lease_id, g.delivery_count) for g in expected
-        }
-        assert all(given.resumed and given.subscriber == reader for given in resumed)
+        theirs = [key for key, given in self.leased.items() if (key[0], given.session) == (stream, session)]
+        self.owed[reader] = [] if session is None else theirs
 
     @rule(reader=READERS)
     def unsubscribe(self, reader: str) -> None:
         self.courier.unsubscribe(reader, self.now_ms)
         stream_session = self.reads.pop(reader, None)
         self.credit.pop(reader, None)
+        self.owed.pop(reader, None)
         if stream_session is not None and stream_session[1] is None:
             for key in [key for key, given in self.leased.items() if given.subscriber == reader]:
                 self._unlease(key)
@@ -133,29 +132,74 @@ class CourierMachine(RuleBasedStateMachine):
             if key[1] in line:
                 line.remove(key[1])
         del self.held[key]
+        self.void.pop(key, None)
         self._unlease(key)
+
+    @rule(source=SOURCES)
+    def end_leases(self, source: NodeId) -> None:
+        """Whoever does that has halted the source, and lets it go on when all of it is taken back."""
+        self.halt(source, Halt.ALL)
+        in_hand = {*self.courier.end_leases([source])}
+        theirs = [key for key in self.leased if key[1][0] == source]
+        assert {key[1] for key in theirs} <= in_hand
+        for key in theirs:
+            self._unlease(key)
+            self.void[key] = None
+
+    @precondition(lambda self: self.void)
+    @rule()
+    def take_back(self) -> None:
+        key = next(iter(self.void))
+        del self.void[key]
+        self.courier.take_back(*key, self.now_ms)
 
     @rule(source=SOURCES, how=st.sampled_from([None, None, Halt.NEW, Halt.ALL]))
     def halt(self, source: NodeId, how: Halt | None) -> None:
+        while how is not Halt.ALL and any(key[1][0] == source for key in self.void):
+            self.take_back()
         self.courier.halt(source, how, self.now_ms)
         self.halts[source] = how
 
-    @rule(passed=st.sampled_from([0, 1, 30, 100, 250]))
-    def pump(self, passed: int) -> None:
+    @rule(passed=st.sampled_from([0, 1, 30, 100, 250]), most=st.sampled_from([2, 1_000]))
+    def pump(self, passed: int, most: int) -> None:
         self.now_ms += passed
-        pumped = self.courier.pump(self.now_ms, lambda: f"l{next(self.lease_ids)}")
+        self._pump_once(most)
+        while self.courier.can_deal or (self.courier.next_deadline_ms() or self.now_ms + 1) <= self.now_ms:
+            self._pump_once(most)
+        assert all(at_ms > self.now_ms for at_ms in self.expiry.values())
+        for reader, owed in self.owed.items():
+            session = self.reads[reader][1]
+            assert not [key for key in owed if key in self.leased and self.leased[key].session == session]
+            owed.clear()
+        self._nobody_waits_beside_credit()
+
+    def _pump_once(self, most: int) -> None:
+        pumped = self.courier.pump(self.now_ms, lambda: f"l{next(self.lease_ids)}", most)
+        for given in pumped.hand_overs:
+            if given.resumed:
+                self._given_again(given)
         for key in [key for key, at_ms in self.expiry.items() if at_ms <= self.now_ms]:
-            self._unlease(key)
+            if self.courier.lease_of(*key) != self.leased[key].lease_id:
+                self._unlease(key)
         for stream, item in pumped.exhausted:
             assert item.deliveries == LIMITS.max_deliveries
             assert (stream, item.id) not in self.leased
             assert self.halts.get(item.id[0]) is not Halt.ALL
             del self.held[stream, item.id]
         for given in pumped.hand_overs:
-            self._handed(given)
-        deadline = self.courier.next_deadline_ms()
-        assert deadline is None or deadline > self.now_ms
-        self._nobody_waits_beside_credit()
+            if not given.resumed:
+                self._handed(given)
+        assert len(pumped.hand_overs) <= most
+
+    def _given_again(self, given: HandOver) -> None:
+        """Once, the same delivery under the same lease, to who came back."""
+        key = (given.stream, given.item_id)
+        self.owed[given.subscriber].remove(key)
+        before = self.leased[key]
+        assert self.reads[given.subscriber] == (given.stream, given.session)
+        assert (given.lease_id, given.session) == (before.lease_id, before.session)
+        assert given.delivery_count == before.delivery_count
+        self.leased[key], self.expiry[key] = given, self.now_ms + LIMITS.lease_ms
 
     def _handed(self, given: HandOver) -> None:
         key = (given.stream, given.item_id)
@@ -191,7 +235,8 @@ class CourierMachine(RuleBasedStateMachine):
     @invariant()
     def every_item_is_accounted_for(self) -> None:
         assert {*self.courier.ids()} == {item_id for _, item_id in self.held}
-        assert sorted(self.courier.in_hand()) == sorted(item_id for _, item_id in self.leased)
+        in_hand = [key for key in self.held if self.courier.lease_of(*key) is not None]
+        assert sorted(in_hand) == sorted(self.leased)
 
     @invariant()
     def a_lease_has_a_deadline(self) -> None:
@@ -204,6 +249,7 @@ class CourierMachine(RuleBasedStateMachine):
         """Everything still held can be drained: nothing is stuck in a place without a way out."""
         for source in list(self.halts):
             self.halt(source, None)
+        assert not self.void
         for reader in list(self.reads):
             self.unsubscribe(reader)
         self.now_ms += 1_000

@@ -6,6 +6,7 @@ from gateway.courier.item import HandOver, Item, ItemId
 from gateway.courier.limits import CourierLimits
 from gateway.courier.stream import Stream
 from gateway.courier.subscriptions import Subscription
+from gateway.courier.voids import Voids
 from outbox.ids import AgentId, EventId, NodeId
 
 PHONE = Subscription("new", "s", "phone")
@@ -16,7 +17,7 @@ def key(name: str) -> ItemId:
 
 
 def stream_with(*names: str, max_depth: int = 10, halts: Halts | None = None) -> Stream:
-    stream = Stream("s", CourierLimits(max_depth=max_depth), halts or Halts())
+    stream = Stream("s", CourierLimits(max_depth=max_depth), halts or Halts(), Voids())
     for name in names:
         item = Item(key(name), 2)
         stream.hold(item)
@@ -59,8 +60,11 @@ def test_a_resumed_lease_is_the_same_delivery() -> None:
     stream = stream_with("a")
     stream.ring.grant(Subscription("old", "s", "phone"), 1)
     stream.deal(lambda: "l1", 9)
-    assert stream.resume(PHONE) == [HandOver("new", "s", key("a"), "l1", "phone", 1, resumed=True)]
-    assert stream.resume(Subscription("new", "s", "laptop")) == []
+    stream.resume(Subscription("other", "s", "laptop"))
+    assert stream.give_again(9) == ([], 1)
+    stream.resume(PHONE)
+    assert stream.give_again(9) == ([HandOver("new", "s", key("a"), "l1", "phone", 1, resumed=True)], 1)
+    assert not stream.can_deal
 
 
 def test_a_reader_without_a_session_has_its_leases_to_itself() -> None:
@@ -69,7 +73,8 @@ def test_a_reader_without_a_session_has_its_leases_to_itself() -> None:
         stream.ring.grant(Subscription(reader, "s", None), 2)
     stream.deal(lambda: "l1", 9)
     assert [item.id for item in stream.of_reader("one")] == [key("a"), key("c")]
-    assert stream.resume(Subscription("one", "s", None)) == []
+    stream.resume(Subscription("one", "s", None))
+    assert stream.give_again(9) == ([], 0)
     stream.release(key("a"))
     stream.take_back(stream.items[key("c")])
     assert stream.of_reader("one") == []

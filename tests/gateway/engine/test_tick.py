@@ -11,7 +11,7 @@ from gateway.engine.policy import Policy
 from gateway.engine.tick import Tick, names
 from outbox.chain import Head
 from outbox.envelope import Header
-from outbox.limits import BATCH_BYTES_MAX, BATCH_ENTRIES_MAX
+from outbox.limits import BATCH_BYTES_MAX, BATCH_ENTRIES
 
 
 @pytest.fixture
@@ -39,11 +39,9 @@ def test_a_header_names_nodes_whole_or_everyone(to: Any, named: bool) -> None:
 
 
 def test_a_large_batch_is_sealed_in_pages_of_the_limit(world: Any, appended: Any) -> None:
-    sends = [
-        Send(req=n, agent="ann", to="bob", payload=msgspec.Raw(b"1")) for n in range(BATCH_ENTRIES_MAX + 7)
-    ]
+    sends = [Send(req=n, agent="ann", to="bob", payload=msgspec.Raw(b"1")) for n in range(BATCH_ENTRIES + 7)]
     heads: list[Head] = appended(world.tick("a", *sends))
-    assert [head.seq for head in heads] == [BATCH_ENTRIES_MAX, BATCH_ENTRIES_MAX + 7]
+    assert [head.seq for head in heads] == [BATCH_ENTRIES, BATCH_ENTRIES + 7]
     world.verify()
     world.pull("b", "a")
     assert world.store("b").cursor("a") == heads[-1]

@@ -10,7 +10,11 @@ from gateway.courier.limits import CourierLimits
 from gateway.engine import turns
 from gateway.engine.effects import Handed
 from gateway.engine.inputs import Grant, RemoveAgent, Send, Unsubscribe
-from outbox.records import TurnState
+from outbox.ids import MeshId, NodeId
+from outbox.memory import MemoryStore
+from outbox.records import Identity, TurnState
+
+MESH = MeshId("mesh-" + "x" * 38)
 
 
 def test_nothing_is_handed_over_without_credit(queued: Any, only: Any) -> None:
@@ -179,6 +183,51 @@ def test_the_old_sockets_of_a_name_do_not_get_the_turns_of_its_successor(world: 
     world.live("b", "bob")
     world.tick("a", Send(req=9, agent="ann", to="bob", payload=msgspec.Raw(b"1")))
     assert only(world.pull("b", "a"), Handed) == []
+
+
+def rest_of_it(world: Any) -> None:
+    """Let ``b`` do all that it wants to do at once."""
+    while world.nodes["b"].engine.next_wake_ms(world.now()) == world.mono_ms:
+        world.tick("b")
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_no_tick_gives_a_session_again_more_than_its_share(
+    make_world: Any, counting: Any, only: Any, monkeypatch: pytest.MonkeyPatch, *, restarts: bool
+) -> None:
+    """Nothing new before it has all, each once and under its lease, whatever has ended meanwhile."""
+    monkeypatch.setattr(turns, "DEALT_MAX", 5)
+    most = []
+    for count in (20, 80):
+        world = make_world("a", limits=CourierLimits(max_depth=1_000))
+        world.join("b", counting(MemoryStore(Identity(MESH, NodeId("b"), world.epoch_of("a")))))
+        world.live("a", "ann")
+        world.live("b", "bob")
+        for _ in range(count):
+            world.sent("a", "ann", "bob")
+        world.pull("b", "a")
+        world.listen("b", "bob", subscriber="old", credit=count)
+        rest_of_it(world)
+        leases = {hand.event_id: hand.lease_id for hand in only(world.nodes["b"].effects, Handed)}
+        assert len(leases) == count
+        world.sent("a", "ann", "bob")
+        world.pull("b", "a")
+        if restarts:
+            world.restart("b")
+        world.store("b").most = 0
+        first = world.listen("b", "bob", subscriber="new", credit=count)
+        assert [hand.resumed for hand in first] == [True] * 5
+        *_, last = leases
+        world.settle("b", "bob", last, lease_id=leases[last])
+        rest_of_it(world)
+        given = [hand for hand in only(world.nodes["b"].effects, Handed) if hand.subscriber == "new"]
+        assert given[:5] == first
+        assert [hand.resumed for hand in given] == [True] * (count - 1) + [False]
+        assert {hand.event_id: hand.lease_id for hand in given if hand.resumed} == {
+            event: lease for event, lease in leases.items() if event != last
+        }
+        most.append(world.store("b").most)
+    assert most[0] == most[1]
 
 
 def test_what_expires_in_one_moment_ends_in_several_ticks_and_is_never_dealt(
