@@ -14,6 +14,14 @@ from heapq import heapify, heappop, heappush
 from itertools import count
 from typing import Any
 
+MOMENT_STEPS_MAX = 100_000
+"""Callbacks that may run while no time passes: a world takes about as many in all its life, and its busiest
+moment some hundreds."""
+
+
+class TimeStandsStill(Exception):
+    """Something is always due now: a process that does nothing else, and would take a core for ever."""
+
 
 class SimHandle(TimerHandle):
     """A callback that waits, with a time or without; a million of them are made in a world."""
@@ -80,6 +88,8 @@ class Timeline:
         self.now_us = 0
         self.steps = 0
         """Callbacks that have run."""
+        self._steps_max = MOMENT_STEPS_MAX
+        """So many will have run when this moment has lasted too long."""
         self.serial: Callable[[], int] = count(1).__next__
         """The next number: what is made later has a higher one."""
         self._ready: deque[SimHandle] = deque()
@@ -107,13 +117,18 @@ class Timeline:
         return mine
 
     def run_until(self, end_us: int) -> None:
-        """Let time pass up to ``end_us`` and run what is due by then."""
+        """Let time pass up to ``end_us`` and run what is due by then.
+
+        Raises TimeStandsStill when that does not end.
+        """
         ready, later = self._ready, self._later
         try:
             while ready or (later and later[0][0] <= end_us):
                 if not ready:
                     self._pass()
                     continue
+                if self.steps >= self._steps_max:
+                    raise TimeStandsStill(f"at {self.now_us / 1e6:.3f} s something is always due at once")
                 handle = ready.popleft()
                 loop = handle.loop
                 if loop.dead or handle._cancelled:  # noqa: SLF001 - as every event loop; a million times a world
@@ -136,7 +151,10 @@ class Timeline:
 
     def _pass(self) -> None:
         """Go to the next moment at which something is due."""
+        before_us = self.now_us
         self.now_us, _, loop, handle = heappop(self._later)
+        if self.now_us > before_us:
+            self._steps_max = self.steps + MOMENT_STEPS_MAX
         if handle is None:
             self._wake(loop)
         elif not handle.cancelled():

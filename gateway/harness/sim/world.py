@@ -26,7 +26,7 @@ from gateway.harness.sim.mesh import SimMesh
 from gateway.harness.sim.noticejudge import judge_notices
 from gateway.harness.sim.notices import draw_notices
 from gateway.harness.sim.plan import Fault, Plan
-from gateway.harness.sim.timeline import Timeline
+from gateway.harness.sim.timeline import Timeline, TimeStandsStill
 from gateway.harness.sim.troubles import Troubles
 from gateway.harness.sim.upkeepjudge import judge_upkeep, unmarked
 from outbox.ids import AgentId, EventId, NodeId
@@ -97,12 +97,7 @@ class World:
     def run(self) -> Verdict:
         """Live through it."""
         with watching(self.mesh.trap), _listening(self.mesh):
-            self._begin()
-            self.timeline.run_until(self.plan.minutes * 60_000_000)
-            stopped_us = self.timeline.now_us
-            self._calm()
-            self._rest(stopped_us)
-            rest_us = self.timeline.now_us - stopped_us
+            rest_us = self._live()
             for home in self.mesh.homes.values():
                 home.disk.compare()
             findings = tuple(self.mesh.witness.findings or self._judged())
@@ -121,6 +116,18 @@ class World:
             deaths=self.mesh.deaths,
             faults=self.troubles.begun,
         )
+
+    def _live(self) -> int:
+        """From the beginning until all is at rest; how long that took after the faults, in microseconds."""
+        stopped_us = self.plan.minutes * 60_000_000
+        try:
+            self._begin()
+            self.timeline.run_until(stopped_us)
+            self._calm()
+            self._rest(stopped_us)
+        except TimeStandsStill as still:
+            self.mesh.witness.find(Promise.EVERY_SEND_ENDS, str(still))
+        return max(0, self.timeline.now_us - stopped_us)
 
     def _watch_incidents(self) -> None:
         for name, home in self.mesh.homes.items():

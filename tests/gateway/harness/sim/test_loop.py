@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from gateway.harness.sim.loop import ProcessDied, SimLoop, make_loop
-from gateway.harness.sim.timeline import Timeline
+from gateway.harness.sim.timeline import MOMENT_STEPS_MAX, Timeline, TimeStandsStill
 
 
 class Bench:
@@ -53,6 +53,29 @@ def test_timeouts_groups_and_queues_of_asyncio_work(bench: Bench) -> None:
     bench.timeline.run_until(10_000_000)
     assert bench.heard == ["got 1", "a@2", "a@4", "timeout@5.5"]
     assert not bench.stumbles
+
+
+def test_a_process_that_has_always_something_to_do_at_once_is_found(bench: Bench) -> None:
+    """Time would stand still for ever, and the world with it."""
+
+    async def spin() -> None:
+        await asyncio.sleep(3)
+        while True:
+            await asyncio.sleep(0)
+
+    bench.loop.create_task(spin())
+    with pytest.raises(TimeStandsStill, match=r"at 3\.000 s"):
+        bench.timeline.run_until(10_000_000)
+    assert MOMENT_STEPS_MAX <= bench.timeline.steps <= MOMENT_STEPS_MAX + 10
+
+
+def test_many_callbacks_at_many_moments_are_no_standstill(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.harness.sim.timeline.MOMENT_STEPS_MAX", 50)
+    bench.loop.create_task(bench.clock("a", 0.001))
+    bench.timeline.run_until(1_000_000)
+    assert len(bench.heard) in {999, 1000}
 
 
 def test_a_stopped_process_catches_up_in_order(bench: Bench) -> None:
