@@ -7,6 +7,7 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
+from functools import cached_property
 from pathlib import Path
 
 from gateway.client import GatewayClient
@@ -32,8 +33,12 @@ class Node:
             "XDG_RUNTIME_DIR": str(runtime),
             "GATEWAY_ENGINE_HOST": host,
         }
-        self.client = GatewayClient.of_home(Home.of(self.environ))
         self._process: subprocess.Popen[bytes] | None = None
+
+    @cached_property
+    def client(self) -> GatewayClient:
+        """Of its home, once that is there."""
+        return GatewayClient.of_home(Home.of(self.environ))
 
     def command(self, *words: str) -> str:
         """Run ``gateway`` for this home; its standard output."""
