@@ -3,7 +3,6 @@
 Unknown fields and parameters are refused: a client that misspells one must hear of it.
 """
 
-import re
 from typing import Annotated, Literal, TypeVar
 
 import msgspec
@@ -23,6 +22,7 @@ from gateway.endpoints.limits import (
 from gateway.engine.limits import EXPIRES_IN_MS_MAX
 from outbox.blobref import BlobRef
 from outbox.limits import JSON_DEPTH_MAX, NAME_CHARS_MAX
+from outbox.nesting import is_deeper
 
 _Record = TypeVar("_Record")
 
@@ -30,10 +30,6 @@ Limit = Annotated[int, msgspec.Meta(ge=1, le=ROWS_MAX)]
 ErrorText = Annotated[str, msgspec.Meta(max_length=ERROR_CHARS_MAX)]
 LeaseText = Annotated[str, msgspec.Meta(max_length=128)]
 Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=EXPIRES_IN_MS_MAX)]
-
-_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
-"""One that has no end goes to the end of the body; nothing is given back, and looked at twice."""
-_BRACKET = re.compile(rb"[\[\]{}]")
 
 
 class _Body(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -298,20 +294,11 @@ def check_free_parts(raw: bytes) -> None:
 
     Raises BadRequest, and what msgspec raises.
     """
-    _check_depth(raw)
+    if is_deeper(raw, JSON_DEPTH_MAX):
+        raise BadRequest(f"JSON nested deeper than {JSON_DEPTH_MAX}")
     msgspec.json.decode(raw)
 
 
 def text_payload(text: str) -> msgspec.Raw:
     """The payload of a message that is just a text: ``{"text": …}``."""
     return msgspec.Raw(msgspec.json.encode({"text": text}))
-
-
-def _check_depth(raw: bytes) -> None:
-    if raw.count(b"{") + raw.count(b"[") <= JSON_DEPTH_MAX:
-        return  # too few brackets to be deep, wherever they stand
-    depth = 0
-    for bracket in _BRACKET.findall(_STRING.sub(b"", raw)):
-        depth += 1 if bracket in b"[{" else -1
-        if depth > JSON_DEPTH_MAX:
-            raise BadRequest(f"JSON nested deeper than {JSON_DEPTH_MAX}")

@@ -32,7 +32,8 @@ from outbox.envelope import (
 from outbox.errors import CallerError, InvalidEvent
 from outbox.ids import AgentId, Epoch, EventId, NodeId, event_id
 from outbox.kinds import RULES, Kind, Outcome
-from outbox.limits import EXPIRES_IN_MS_DEFAULT
+from outbox.limits import EXPIRES_IN_MS_DEFAULT, JSON_DEPTH_MAX
+from outbox.nesting import is_deeper
 from outbox.readership import names
 from outbox.recall import RECALL, RECALLED, STREAM_EPOCH, StreamEpoch
 from outbox.records import Delivery, Quarantined, Received, Share, TurnState
@@ -50,6 +51,8 @@ def take_entry(tick: Tick, residents: Residents, turns: Turns, stream: Stream, e
     """Act on one entry of another outbox, if it names this node; keep what is no event."""
     source, epoch = stream.source, stream.epoch
     try:
+        if is_deeper(entry.header, JSON_DEPTH_MAX) or is_deeper(entry.body, JSON_DEPTH_MAX):
+            raise InvalidEvent(f"not an event: nested deeper than {JSON_DEPTH_MAX}")
         header = decode_header(entry.header)
         event = decode_event(entry.body)
     except CallerError as error:

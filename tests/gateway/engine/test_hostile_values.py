@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 
 from gateway.engine.effects import Sent
-from outbox.envelope import Header, decode_event, header_of
+from outbox.envelope import Header, decode_event, encode_event, header_of
 from outbox.errors import CallerError
 from outbox.ids import Epoch, MeshId, NodeId
 from outbox.journal import Journal
+from outbox.limits import JSON_DEPTH_MAX
 from outbox.records import Identity
 
 MESH = MeshId("mesh-" + "x" * 38)
@@ -115,6 +116,27 @@ def entry(stranger: Any, event: dict[str, Any]) -> tuple[Header, bytes]:
         return header_of(decode_event(body), ("b",), len(body)), body
     except CallerError:
         return header_of(stranger.event(), ("b",), len(body)), body
+
+
+@pytest.mark.parametrize("depth", [JSON_DEPTH_MAX - 1, JSON_DEPTH_MAX, 900, 960, 990])
+@pytest.mark.parametrize("calls", [0, 20, 60])
+def test_how_deep_an_event_may_be_depends_on_nothing_else(
+    reader: Any, stranger: Any, depth: int, calls: int
+) -> None:
+    """A parser gives up at a depth that depends on who calls it, and a start calls from elsewhere."""
+
+    def deeper_in(calls: int) -> None:
+        if calls:
+            deeper_in(calls - 1)
+        else:
+            reader.tick("b", stranger.writes((header_of(event, ("b",), len(body)), body)))
+
+    event = stranger.event()
+    body = encode_event(event).replace(b'"payload":1', b'"payload":' + b"[" * depth + b"]" * depth)
+    deeper_in(calls)
+    kinds = [kind for kind, _ in reader.incidents("b")]
+    assert kinds == ([] if depth < JSON_DEPTH_MAX else ["quarantined"])
+    assert reader.store("b").cursor("x") == stranger.head
 
 
 def test_no_field_of_a_peer_ends_a_tick(reader: Any, stranger: Any) -> None:
