@@ -105,8 +105,11 @@ class Errands(Generic[_Tick]):
         return any(known == kind for known, _ in self._works)
 
     def begin(self, tick: _Tick, work: Work[_Tick]) -> None:
-        """All of it is to be done, also what was done if it had begun."""
+        """All of it is to be done, also what was done if it had begun, and behind all that has begun by now:
+        what comes last in an order comes last there too when it begins again.
+        """
         tick.store.put_errand(work.row)
+        self._works.pop((work.row.kind, work.row.subject), None)
         self._works[work.row.kind, work.row.subject] = work
 
     def drop(self, tick: _Tick, kind: Task, subject: str) -> None:

@@ -69,6 +69,15 @@ def test_one_that_begins_again_takes_the_place_of_the_one_before(store: MemorySt
     assert (errands.get(Task.ASKING, "one"), errands.any(Task.ASKING)) == (None, False)
 
 
+def test_one_that_begins_again_is_done_behind_all_that_had_begun(store: MemoryStore) -> None:
+    """Seed 140 with failed syncs: the last part of an answer was given before what the question named."""
+    errands = Errands([Counted(ONE, 9)])
+    errands.begin(Part(store, 0), Counted(OTHER, 2))
+    errands.begin(Part(store, 0), Counted(replace(ONE, detail="again"), 1))
+    done(errands, Part(store, 3))
+    assert [row.subject for row in store.errands()] == ["one"]
+
+
 @given(rows=st.lists(st.integers(0, 9), max_size=5), most=st.integers(1, 4))
 def test_all_is_done_and_no_tick_does_more_than_its_share(rows: list[int], most: int) -> None:
     store = MemoryStore(Identity(MeshId("mesh"), NodeId("a"), make_epoch(1, bytes(6))))
