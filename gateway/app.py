@@ -173,7 +173,7 @@ class Gateway:
         """The disk failed: what was under way may or may not be on it, so the next start begins a new
         epoch."""
         try:
-            self._mark.put(Mark(Reason.FAILED_SYNC))
+            self._mark.leave(Mark(Reason.FAILED_SYNC))
         except HomeError as error:
             log.error("epoch.unmarked", why=str(error), hint=error.hint)  # noqa: TRY400 - no bug
 

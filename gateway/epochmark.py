@@ -31,6 +31,11 @@ class EpochMark:
         """Leave it. Raises HomeError."""
         write_private(self._path, msgspec.json.encode(mark))
 
+    def leave(self, mark: Mark) -> None:
+        """The same unless one is there, which says as much: that of a restore more. Raises HomeError."""
+        if not self._path.exists():
+            self.put(mark)
+
     def read(self) -> Mark | None:
         """What it says, if it is there. Raises HomeError when it cannot be read."""
         if not self._path.exists():

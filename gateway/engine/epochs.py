@@ -18,7 +18,7 @@ from gateway.engine.tick import Tick
 from gateway.engine.turns import Turns
 from outbox.chain import Checkpoint, Entry, Head
 from outbox.cursor import floor_in
-from outbox.envelope import EVERYONE, encode_payload
+from outbox.envelope import EVERYONE, decode_event, decode_payload, encode_payload
 from outbox.forks import ForkProof
 from outbox.ids import Epoch, Seq, epoch_ordinal, make_epoch
 from outbox.recall import StreamEpoch
@@ -60,19 +60,49 @@ def look(tick: Tick, own: OwnStream) -> None:
         subject = f"{me}/{fork.epoch}"
         if tick.store.incident(OWN_FORK, subject) is None:  # the proof stays; it is told once
             tick.open_incident(OWN_FORK, subject, f"two histories at {fork.seq}")
-        own.forgot(fork.epoch)
+        if not _is_asked_about(tick, own, fork.epoch):
+            _forgot(tick, own, fork.epoch)
 
 
 def _weigh(tick: Tick, own: OwnStream, shown: Head) -> None:
     """A head that this node's key has signed must be in its outbox."""
-    if not shown.epoch or epoch_ordinal(shown.epoch) < epoch_ordinal(tick.identity.epoch):
+    if not shown.epoch or _is_asked_about(tick, own, shown.epoch):
         return
     floor = tick.store.floor()
     if shown.seq < floor_in(shown.epoch, floor.head if floor else None):
         return  # it was in it, and was let go
     known = tick.store.head_at(shown.epoch, shown.seq)
     if known is None or (shown.hash and known.hash != shown.hash):
-        own.forgot(shown.epoch)
+        _forgot(tick, own, shown.epoch)
+
+
+def _forgot(tick: Tick, own: OwnStream, epoch: Epoch) -> None:
+    own.forgot(max(epoch, tick.identity.epoch, key=epoch_ordinal))
+
+
+def _is_asked_about(tick: Tick, own: OwnStream, epoch: Epoch) -> bool:
+    """Whether an epoch is over and others were asked since what was forgotten of it.
+
+    Where one began because of a failed sync nobody was asked: this may be an old copy of a home all the same,
+    which nobody has told so before the sync failed.
+    """
+    since, ordinal = tick.identity.epoch, epoch_ordinal(epoch)
+    if ordinal >= epoch_ordinal(since):
+        return False
+    for row in reversed(tick.store.ended_epochs()):
+        if not _asked_nobody(tick, own, since):
+            break
+        since = row.epoch
+    return ordinal < epoch_ordinal(since)
+
+
+def _asked_nobody(tick: Tick, own: OwnStream, epoch: Epoch) -> bool:
+    """Whether an own epoch that followed another one began because of a failed sync, as far as is known."""
+    reason = own.reason_of(epoch)
+    if reason is None and (first := tick.store.entries_after(epoch, Seq(0), 1)) and first[0].seq == 1:
+        said = decode_payload(decode_event(first[0].body), StreamEpoch)
+        return said.reason == Reason.FAILED_SYNC
+    return reason is Reason.FAILED_SYNC
 
 
 def _tell_fork(tick: Tick, shown: Checkpoint) -> None:
@@ -168,21 +198,24 @@ def begin_if_due(tick: Tick, own: OwnStream, turns: Turns) -> bool:
 
 
 def _begin(tick: Tick, own: OwnStream, turns: Turns) -> None:
-    previous, known = tick.identity.epoch, tick.store.shown()
+    previous, known, doubted = tick.identity.epoch, tick.store.shown(), tick.store.doubts()
     epoch = make_epoch(own.next_ordinal(previous), tick.entropy.entropy(_EPOCH_BYTES))
     tick.store.begin_epoch(epoch)
     tick.identity, tick.head = tick.store.identity(), tick.store.head()
-    own.began(epoch)
+    reason, asks = own.reason(previous), own.asks(previous)
+    own.began(epoch, reason)
     past = tuple((row.epoch, row.shown) for row in tick.store.ended_epochs()[-EPOCHS_TOLD_MAX:])
-    said = StreamEpoch(previous=previous, last_known=known.seq, reason=own.reason, remembered=past)
+    said = StreamEpoch(previous=previous, last_known=known.seq, reason=reason, remembered=past)
     tick.emit(recall.signal(tick, encode_payload(said)), EVERYONE)
-    tick.open_incident(STREAM_EPOCH, epoch, f"{own.reason}: {previous} is remembered up to {known.seq}")
+    tick.open_incident(STREAM_EPOCH, epoch, f"{reason}: {previous} is remembered up to {known.seq}")
     tick.effects.append(EpochBegan(tick.identity))
     repeating.begin(tick, previous, known.seq)
-    if own.reason in FORGETS:
-        restored = own.reason is Reason.RESTORE
-        certain = (previous, known.seq) if restored else _oldest(tick)
-        questioning.ask(tick, turns, certain, wait=own.ask, take_back=restored)
+    if reason in FORGETS:
+        restored = reason is Reason.RESTORE
+        certain = (previous, known.seq) if restored and not doubted else _oldest(tick)
+        questioning.ask(tick, turns, certain, wait=asks, take_back=restored)
+    elif doubted:
+        questioning.repeat(tick, turns, doubted.values(), _oldest(tick))
 
 
 def _oldest(tick: Tick) -> tuple[Epoch, Seq]:

@@ -15,8 +15,9 @@ new epoch begin. The rules, in order:
 ==============  =====================================================================================
 
 Once shown, an outbox stays shown until the process ends: a proof that comes late begins a new epoch all the
-same. This is memory of one process: it outlives an engine that is built anew, and nothing in it must survive
-a restart.
+same. A note that a start has found makes one epoch due and speaks for no other: what is proved later is a
+rollback, whatever the note said. This is memory of one process: it outlives an engine that is built anew, and
+nothing in it must survive a restart.
 """
 
 from collections.abc import Set
@@ -53,18 +54,21 @@ FORGETS = frozenset({Reason.RESTORE, Reason.ROLLBACK})
 
 
 class OwnStream:
-    """The knowledge of one process about the outbox that it found in ``current``."""
+    """The knowledge of one process about the outbox that it found in ``current``, and a note that it found.
 
-    def __init__(self, current: Epoch, reason: Reason | None = None, *, ask: bool = True) -> None:
-        self.reason = reason or Reason.ROLLBACK
-        """Why a new epoch begins, when one is due."""
-        self.ask = ask
-        """Whether others are waited for once it began; an operator may say that they will not come."""
+    The note says why a new epoch is due, and whether others are asked: an operator may say that they will not
+    come.
+    """
+
+    def __init__(self, current: Epoch, noted: Reason | None = None, *, ask: bool = True) -> None:
         self.shown = False
         """Others may see what was appended."""
-        self._surpass = epoch_ordinal(current) if reason else -1
-        self._begun: set[int] = set()
-        """Ordinals: a transaction that fails, as on a full disk, begins the same one again."""
+        self._noted, self._ask = noted, ask
+        self._found = epoch_ordinal(current)
+        self._proved = -1
+        """The ordinal of the latest epoch that the next one has to surpass because of what others hold."""
+        self._begun: dict[int, Reason] = {}
+        """By their ordinals: a transaction that fails, as on a full disk, begins the same one again."""
         self._answered: set[NodeId] = set()
         self._first_answer_ms: int | None = None
 
@@ -75,20 +79,39 @@ class OwnStream:
             self._first_answer_ms = now_ms
 
     def forgot(self, epoch: Epoch) -> None:
-        """A head of ours was signed in ``epoch`` that is not in this outbox."""
-        self._surpass = max(self._surpass, epoch_ordinal(epoch))
+        """A head of ours was signed that is not in this outbox: the next epoch surpasses ``epoch``."""
+        self._proved = max(self._proved, epoch_ordinal(epoch))
 
-    def began(self, epoch: Epoch) -> None:
+    def began(self, epoch: Epoch, reason: Reason) -> None:
         """An epoch begins, in a transaction that may still fail."""
-        self._begun.add(epoch_ordinal(epoch))
+        self._begun[epoch_ordinal(epoch)] = reason
+
+    def reason_of(self, epoch: Epoch) -> Reason | None:
+        """Why an epoch began that is the current one or was; None where another process has begun it."""
+        return self._begun.get(epoch_ordinal(epoch))
 
     def is_due(self, current: Epoch) -> bool:
         """Whether a new epoch has to begin."""
-        return epoch_ordinal(current) <= self._surpass
+        return epoch_ordinal(current) <= self._proved or self._note(current) is not None
+
+    def reason(self, current: Epoch) -> Reason:
+        """Why the epoch begins that is due: of two reasons the one that knows more of what is forgotten."""
+        return self._note(current) or Reason.ROLLBACK
+
+    def asks(self, current: Epoch) -> bool:
+        """Whether others are waited for once the epoch began that is due. Who has proved something is there."""
+        return self._ask or self._note(current) is None
 
     def next_ordinal(self, current: Epoch) -> int:
         """The ordinal of the epoch that is due."""
-        return max(self._surpass, epoch_ordinal(current)) + 1
+        return max(self._proved, epoch_ordinal(current)) + 1
+
+    def _note(self, current: Epoch) -> Reason | None:
+        """What the note says of the epoch that is due after ``current``."""
+        if epoch_ordinal(current) > self._found:
+            return None
+        is_proved = epoch_ordinal(current) <= self._proved
+        return None if is_proved and self._noted is not Reason.RESTORE else self._noted
 
     def settled(self, current: Epoch) -> Standing | None:
         """Where it stands whatever others may say; None where they have to be asked."""

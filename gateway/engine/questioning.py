@@ -5,6 +5,8 @@ What there is to ask about may be a hundred thousand turns: it is asked in parts
 it is the last. Nothing of a node is dealt before it has answered that.
 """
 
+from collections.abc import Iterable
+
 import msgspec
 from msgspec.structs import replace
 
@@ -36,6 +38,8 @@ class Unsure(msgspec.Struct, frozen=True):
     """Not up to here: they stand where they are known, or were looked at."""
     wait: bool
     """Others are asked; else all is taken for forgotten."""
+    reported: bool = False
+    """What nobody can be asked about was reported before."""
     read: dict[NodeId, Place] = {}
     """How far each node was read when this epoch began. What came since is no reason to ask for less."""
     turn: str = ""
@@ -60,7 +64,19 @@ def ask(tick: Tick, turns: Turns, certain: Place, *, wait: bool, take_back: bool
     if take_back:
         tick.errands.begin(tick, TakingHands(turns, Errand(Task.HANDS, me)))
     read = {node: (head.epoch, head.seq) for node, head in tick.store.cursors().items()}
-    unsure = Unsure(since, *certain, wait, read)
+    unsure = Unsure(since, *certain, wait, read=read)
+    row = Errand(Task.QUESTION, me, msgspec.json.encode(unsure).decode())
+    tick.errands.begin(tick, Questioning(turns, row))
+
+
+def repeat(tick: Tick, turns: Turns, asked_in: Iterable[Epoch], certain: Place) -> None:
+    """An epoch begins that forgets nothing: who has not read the question in the one before passes it now."""
+    me = tick.identity.node
+    if (Task.QUESTION, me) in tick.errands:
+        return  # it is not out yet
+    read = {node: (head.epoch, head.seq) for node, head in tick.store.cursors().items()}
+    since = max(asked_in, key=epoch_ordinal)
+    unsure = Unsure(since, *certain, wait=True, reported=True, read=read)
     row = Errand(Task.QUESTION, me, msgspec.json.encode(unsure).decode())
     tick.errands.begin(tick, Questioning(turns, row))
 
@@ -125,7 +141,7 @@ class Questioning:
         keys = self.left.take(most)
         for source, event, _ in map(parse_turn_key, keys):
             self._ask_about(tick, source, event)
-            if source == tick.identity.node or not self._unsure.wait:
+            if not self._unsure.reported and (source == tick.identity.node or not self._unsure.wait):
                 suspect(tick, event)
         if keys:
             self._unsure = replace(self._unsure, turn=keys[-1])
@@ -133,6 +149,8 @@ class Questioning:
 
     def _sent(self, tick: Tick, most: int) -> int:
         """A reply within this node waits for room."""
+        if self._unsure.reported:
+            return 0
         rows = tick.store.deliveries_in(DeliveryState.RETRY_PENDING, self._unsure.sent or OLDEST, most)
         for row in rows:
             if row.node == tick.identity.node:
@@ -151,13 +169,12 @@ class Questioning:
     def _say(self, tick: Tick, *, last: bool) -> None:
         """Ask what there is to ask; the last part says that it is the last, to each."""
         refs, self._refs, since = self._refs, {}, self._unsure.since
-        if not last:
-            for source, events in refs.items():
-                _part(tick, source, since, self._unsure.read.get(source), events, more=True)
-            return
-        for source, doubted in tick.store.doubts().items():
-            if doubted == since:
-                _question(tick, source, since, self._unsure.read.get(source), refs.get(source, []))
+        for source in [source for source, doubted in tick.store.doubts().items() if doubted == since]:
+            events, read = refs.get(source, []), self._unsure.read.get(source)
+            if last:
+                _question(tick, source, since, read, events)
+            elif events:
+                _part(tick, source, since, read, events, more=True)
 
 
 def ask_again(tick: Tick, turns: Turns) -> None:

@@ -84,7 +84,7 @@ def test_a_restored_node_has_to_begin_a_new_epoch(
     journal = Journal.open(other.journal, wal_bytes=0)
     own = mark.own_stream(journal.identity().epoch)
     assert own.is_due(journal.identity().epoch)
-    assert not own.ask
+    assert not own.asks(journal.identity().epoch)
     journal.close()
     mark.drop()
     assert mark.read() is None

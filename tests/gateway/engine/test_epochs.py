@@ -17,7 +17,7 @@ from outbox.ids import Epoch, NodeId, Seq, epoch_ordinal, make_epoch
 from outbox.kinds import Kind
 from outbox.recall import StreamEpoch
 from outbox.records import DeliveryState, TurnState
-from stateroom.view import CursorsView, NodeView
+from stateroom.view import CursorsView, ForkView, NodeView
 
 A, B = NodeId("a"), NodeId("b")
 S, T = DeliveryState, TurnState
@@ -144,6 +144,77 @@ def test_the_head_in_the_own_record_is_compared_with_the_chain(mesh: Any, only: 
     mesh.members[A] = replace(said, head_hash="00" * 32)
     mesh.see("a")
     assert only(mesh.wake("a"), EpochBegan)
+
+
+def shows_head(mesh: Any, lost: Head) -> None:
+    checkpoint = sign_checkpoint(mesh.view().mesh, A, lost, mesh.nodes["a"].sign)
+    mesh.tick("a", StreamKnown(B, checkpoint))
+
+
+def shows_record(mesh: Any, lost: Head) -> None:
+    known = {"outbox_epoch": lost.epoch, "head_seq": lost.seq, "head_hash": lost.hash.hex()}
+    mesh.members |= {
+        A: NodeView(node=A, public_key=b"", role="member", **known),
+        B: NodeView(node=B, public_key=b"", role="member"),
+    }
+    mesh.see("a")
+
+
+def shows_cursors(mesh: Any, lost: Head) -> None:
+    mesh.cursors[A] = CursorsView(cursors={}, head=(lost.epoch, lost.seq))
+    mesh.see("a")
+
+
+def shows_fork(mesh: Any, lost: Head) -> None:
+    mesh.forks[A] = (ForkView(epoch=lost.epoch, seq=lost.seq),)
+    mesh.see("a")
+
+
+def run_on(mesh: Any) -> list[tuple[str, str]]:
+    """Let ``a`` begin what is due; each epoch that it has ended, and why. What nobody saw is said again."""
+    while mesh.nodes["a"].own.is_due(mesh.epoch_of("a")):
+        mesh.tick("a")
+    said = [event for event in mesh.history("a") if event.kind == Kind.SIGNAL]
+    began = [decode_payload(event, StreamEpoch) for event in said if b"lastKnown" in bytes(event.payload)]
+    return sorted({(signal.previous, signal.reason) for signal in began})
+
+
+@pytest.mark.parametrize("failures", [1, 2])
+@pytest.mark.parametrize("restarts", [False, True])
+@pytest.mark.parametrize("shows", [shows_head, shows_record, shows_cursors, shows_fork])
+def test_a_failed_sync_does_not_hide_that_a_node_went_back(
+    mesh: Any, shows: Any, failures: int, *, restarts: bool
+) -> None:
+    """Nobody is asked after it. An old copy may have met one before anybody said that it is old."""
+    forget_a_message(mesh)
+    lost = mesh.store("b").cursor(A)
+    for _ in range(failures):
+        mesh.come_back("a", mesh.store("a"), Reason.FAILED_SYNC)
+        run_on(mesh)
+    if restarts:
+        mesh.come_back("a", mesh.store("a"))
+    for _ in range(3):  # what is asked about once is no reason any more
+        shows(mesh, lost)
+        began = run_on(mesh)
+        assert [reason for _, reason in began] == [Reason.FAILED_SYNC] * failures + [Reason.ROLLBACK]
+        assert mesh.store("a").doubts().keys() == {B}
+    mesh.come_back("a", mesh.store("a"))
+    shows(mesh, lost)
+    assert run_on(mesh) == began
+    mesh.meet()
+    assert mesh.store("a").doubts() == {}
+    mesh.verify()
+
+
+@pytest.mark.parametrize("shows", [shows_head, shows_record, shows_cursors])
+def test_what_stands_in_the_outbox_is_no_reason_after_a_failed_sync(mesh: Any, shows: Any) -> None:
+    mesh.sent("a", "ann", "bob")
+    mesh.pull("b", "a")
+    mesh.come_back("a", mesh.store("a"), Reason.FAILED_SYNC)
+    run_on(mesh)
+    shows(mesh, mesh.store("b").cursor(A))
+    assert [reason for _, reason in run_on(mesh)] == [Reason.FAILED_SYNC]
+    assert mesh.store("a").doubts() == {}
 
 
 def test_a_new_epoch_goes_above_all_that_was_heard_of(mesh: Any, only: Any) -> None:

@@ -46,22 +46,56 @@ def test_a_head_of_this_or_a_later_epoch_makes_one_due(heard: int, due: bool) ->
     assert not own.is_due(make_epoch(own.next_ordinal(EPOCH), b"\x02" * 6))
 
 
-@pytest.mark.parametrize("reason", Reason)
-def test_a_reason_makes_an_epoch_due_from_the_start(reason: Reason) -> None:
-    own = OwnStream(EPOCH, reason)
-    assert own.is_due(EPOCH)
-    assert own.reason is reason
-    assert not own.is_due(make_epoch(4, bytes(6)))
+NEXT = make_epoch(4, bytes(6))
+
+
+@pytest.mark.parametrize("ask", [True, False])
+@pytest.mark.parametrize("noted", Reason)
+def test_a_note_makes_one_epoch_due_from_the_start(noted: Reason, *, ask: bool) -> None:
+    own = OwnStream(EPOCH, noted, ask=ask)
+    for _ in range(2):  # the transaction may have failed
+        assert own.is_due(EPOCH)
+        assert (own.reason(EPOCH), own.asks(EPOCH)) == (noted, ask)
+        own.began(NEXT, noted)
+    assert not own.is_due(NEXT)
+    assert own.reason_of(NEXT) is noted
+
+
+@pytest.mark.parametrize("ask", [True, False])
+@pytest.mark.parametrize("noted", Reason)
+def test_a_note_speaks_for_no_later_epoch(noted: Reason, *, ask: bool) -> None:
+    own = OwnStream(EPOCH, noted, ask=ask)
+    own.began(NEXT, noted)
+    own.forgot(NEXT)
+    assert own.is_due(NEXT)
+    assert (own.reason(NEXT), own.asks(NEXT)) == (Reason.ROLLBACK, True)
+
+
+@pytest.mark.parametrize(
+    ("noted", "reason"),
+    [
+        (Reason.RESTORE, Reason.RESTORE),
+        (Reason.ROLLBACK, Reason.ROLLBACK),
+        (Reason.FAILED_SYNC, Reason.ROLLBACK),
+    ],
+)
+def test_what_is_proved_before_the_noted_epoch_begins_counts_for_it(noted: Reason, reason: Reason) -> None:
+    own = OwnStream(EPOCH, noted)
+    own.forgot(make_epoch(7, bytes(6)))
+    assert (own.reason(EPOCH), own.next_ordinal(EPOCH)) == (reason, 8)
+    assert not own.is_due(make_epoch(8, bytes(6)))
 
 
 def test_a_rollback_is_what_nobody_has_explained() -> None:
-    assert OwnStream(EPOCH).reason is Reason.ROLLBACK
+    own = OwnStream(EPOCH)
+    own.forgot(EPOCH)
+    assert (own.reason(EPOCH), own.reason_of(EPOCH)) == (Reason.ROLLBACK, None)
     assert {Reason.RESTORE, Reason.ROLLBACK} == FORGETS
 
 
 def test_epochs_that_never_end_it_are_a_copys() -> None:
     own = OwnStream(EPOCH)
     for ordinal in range(EPOCHS_BEGUN_MAX):
-        own.began(make_epoch(4 + ordinal, bytes(6)))
+        own.began(make_epoch(4 + ordinal, bytes(6)), Reason.ROLLBACK)
     own.forgot(make_epoch(9, bytes(6)))
     assert own.standing(make_epoch(6, bytes(6)), {A}, set(), 0) is Standing.COPIED

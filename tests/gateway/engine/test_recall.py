@@ -503,6 +503,121 @@ def test_a_failed_sync_begins_an_epoch_and_doubts_nobody(mesh: Any, only: Any) -
     assert [turn.event_id for turn in mesh.listen("b", "bob")] == [event]
 
 
+def twin_ends(mesh: Any, event: EventId, twin: Any) -> None:
+    """A copy of the home of b ends a turn as well, and a has read that one before the other."""
+    original = mesh.nodes["b"].own, mesh.store("b")
+    mesh.come_back("b", twin)
+    mesh.tick("b", StreamKnown(NodeId("c"), None))
+    (turn,) = mesh.listen("b", "bob")
+    mesh.settle("b", "bob", event, lease_id=turn.lease_id)
+    mesh.pull("a", "b")
+    own, store = original
+    mesh.nodes["b"].own, mesh.nodes["b"].store = own, store
+    mesh.restart("b")
+
+
+@pytest.mark.parametrize("noted", [None, *Reason])
+def test_what_a_copy_ends_as_well_is_asked_about_whatever_the_start_was_told(
+    mesh: Any, noted: Reason | None
+) -> None:
+    """A note is about what was before the start; a copy that was made since makes everything uncertain."""
+    mesh.come_back("b", mesh.store("b"), noted)
+    mesh.answer("b", by="a")
+    mesh.meet()
+    first = mesh.epoch_of("b")
+    event = mesh.sent("a", "ann", "bob")
+    mesh.meet()
+    twin = deepcopy(mesh.store("b"))
+    mesh.settle("b", "bob", event)
+    twin_ends(mesh, event, twin)
+    mesh.answer("b", by="a")
+    assert mesh.epoch_of("b") != first
+    mesh.meet()
+    assert mesh.store("b").doubts() == {}
+    assert (DUPLICATE_ENGAGEMENT, event) in mesh.incidents("b")
+
+
+def test_what_is_in_hand_when_a_copy_is_found_stays_there(mesh: Any) -> None:
+    """Only the leases of a backup are nobody's."""
+    mesh.come_back("b", mesh.store("b"), Reason.RESTORE)
+    mesh.answer("b", by="a")
+    mesh.meet()
+    event = mesh.sent("a", "ann", "bob")
+    mesh.meet()
+    (turn,) = mesh.listen("b", "bob")
+    mesh.nodes["b"].own.forgot(mesh.epoch_of("b"))
+    mesh.tick("b")
+    assert mesh.store("b").doubts().keys() == {A}
+    assert mesh.row("b", event).lease_id == turn.lease_id
+    mesh.settle("b", "bob", event, lease_id=turn.lease_id)
+    assert mesh.row("b", event).outcome is Outcome.OK
+
+
+def test_who_proves_something_is_asked_although_nobody_was_to_be(mesh: Any) -> None:
+    """``gateway restore --without-peers`` is about the backup."""
+    mesh.come_back("b", mesh.store("b"), Reason.RESTORE, ask=False)
+    mesh.answer("b", by="a")
+    assert mesh.store("b").doubts() == {}
+    mesh.nodes["b"].own.forgot(mesh.epoch_of("b"))
+    mesh.tick("b")
+    assert mesh.store("b").doubts().keys() == {A}
+    mesh.meet()
+    assert mesh.store("b").doubts() == {}
+
+
+def test_a_backup_of_a_node_that_was_still_asking_asks_about_all_of_it(mesh: Any) -> None:
+    """Its own outbox is not certain up to its end: what stands there was perhaps ended before as well."""
+    event, turn = dealt_again(mesh)
+    mesh.settle("b", "bob", event, lease_id=turn.lease_id)
+    mesh.answer("b", by="a")
+    assert mesh.store("b").doubts().keys() == {A}
+    mesh.come_back("b", deepcopy(mesh.store("b")), Reason.RESTORE)
+    mesh.answer("b", by="a")
+    mesh.meet()
+    assert mesh.store("b").doubts() == {}
+    assert (DUPLICATE_ENGAGEMENT, event) in mesh.incidents("b")
+
+
+def test_who_is_asked_by_two_epochs_at_once_answers_each_of_them_whole(mesh: Any) -> None:
+    """The epoch of a restore was written once already, so that another one follows it before anybody was asked."""
+    event = mesh.sent("a", "ann", "bob")
+    mesh.meet()
+    backup = deepcopy(mesh.store("b"))
+    mesh.settle("b", "bob", event)
+    mesh.meet()
+    mesh.come_back("b", backup, Reason.RESTORE)
+    mesh.tick("b")
+    mesh.nodes["b"].own.forgot(mesh.epoch_of("b"))
+    mesh.answer("b", by="a")
+    assert len(mesh.store("b").ended_epochs()) == 2
+    mesh.listen("b", "bob")
+    mesh.meet()
+    assert mesh.store("b").doubts() == {}
+    assert (mesh.row("b", event).state, mesh.row("b", event).delivery_count) == (T.DONE, 0)
+
+
+@pytest.mark.parametrize("failures", [1, 2])
+@pytest.mark.parametrize("read", [False, True])
+def test_a_question_that_a_failed_sync_leaves_behind_is_asked_again(
+    mesh: Any, failures: int, *, read: bool
+) -> None:
+    """Seed 266 with failed syncs. Readers go on in the epoch that follows, also those that had not read it."""
+    event, turn = dealt_again(mesh)
+    local = mesh.sent("b", "bob", "bob")
+    mesh.settle("b", "bob", event, lease_id=turn.lease_id)
+    mesh.answer("b", by="a")
+    if read:
+        mesh.pull("a", "b")
+    told = [(POSSIBLE_DUPLICATE, local), (POSSIBLE_DUPLICATE, mesh.sent("b", "bob", "bob"))]
+    for _ in range(failures):
+        mesh.come_back("b", mesh.store("b"), Reason.FAILED_SYNC)
+        mesh.answer("b", by="a")
+    mesh.meet()
+    assert mesh.store("b").doubts() == {}
+    assert (DUPLICATE_ENGAGEMENT, event) in mesh.incidents("b")
+    assert [mesh.incidents("b").count(one) for one in told] == [1, 0], "what came since was not forgotten"
+
+
 def test_an_answer_to_another_epoch_clears_nothing(mesh: Any) -> None:
     restored(mesh, ended=True)
     mesh.answer("b", by="a")
