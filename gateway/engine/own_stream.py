@@ -99,7 +99,7 @@ class OwnStream:
         return self._note(current) or Reason.ROLLBACK
 
     def asks(self, current: Epoch) -> bool:
-        """Whether others are waited for once the epoch began that is due. Who has proved something is there."""
+        """Whether others are waited for once the epoch that is due began. Who has proved it is there."""
         return self._ask or self._note(current) is None
 
     def next_ordinal(self, current: Epoch) -> int:

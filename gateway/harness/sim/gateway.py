@@ -82,8 +82,8 @@ class SimHome:
     """What its blobs may take."""
     trips: Dice | None = None
     """How long requests are on their way to the process of its journal, if it has one."""
-    restored: Reason | None = None
-    """A backup was put back since the last start."""
+    epoch_note: Reason | None = None
+    """Why the next start has to begin an epoch: a backup was put back, or a sync has failed."""
     lost: list[Disk] = field(default_factory=list)
     """Disks that were the node's and are no longer: what they say beyond its own disk, it has forgotten."""
     put_back: Head | None = None
@@ -94,8 +94,12 @@ class SimHome:
     """Which one it was of all that went back in this world."""
 
     def begun(self) -> None:
-        """The epoch that a restore asks for has begun."""
-        self.restored = None
+        """The epoch that the note asks for has begun."""
+        self.epoch_note = None
+
+    def failed(self) -> None:
+        """A sync has failed: whatever note is there says as much."""
+        self.epoch_note = self.epoch_note or Reason.FAILED_SYNC
 
     blobs: SimBlobs = field(init=False)
 
@@ -124,13 +128,16 @@ class SimHome:
             limits=self.limits,
         )
 
-    def go_back(self, image: Disk, stored: Stored, *, told: bool) -> None:
-        """A backup takes the place of what is there; ``told``: by ``gateway restore``, else by hand."""
+    def go_back(self, image: Disk, stored: Stored, note: Reason | None) -> None:
+        """A backup takes the place of what is there: by ``gateway restore``, which leaves a note, or by hand,
+        where one of a failed sync may lie in the home.
+        """
+        told = note is Reason.RESTORE
         self.lost.append(self.disk)
         image.take_place_of(self.disk)
         self.disk, self.stored = image, dict(stored)
         self.went_back_to = epoch_ordinal(image.identity().epoch)
-        self.restored = Reason.RESTORE if told else None
+        self.epoch_note = note
         self.put_back = image.head() if told else None
 
 
@@ -191,7 +198,7 @@ class SimGateway:
         self.began_ms = clock.wall_ms()
         self._store, self._reader = home.disk.opened()
         identity = self._reader.identity()
-        self._own = OwnStream(identity.epoch, home.restored)
+        self._own = OwnStream(identity.epoch, home.epoch_note)
         self.rooms = rooms = SimRooms(identity, home.keys, clock, home.stored)
         rooms.beats = home.counter
         view = rooms.view()

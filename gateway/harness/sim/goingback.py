@@ -2,6 +2,7 @@
 
 from typing import Protocol
 
+from gateway.engine.own_stream import Reason
 from gateway.harness.sim.dice import Dice
 from gateway.harness.sim.plan import Fault
 from gateway.harness.sim.troubled import Troubled
@@ -25,10 +26,14 @@ class World(Troubled, Protocol):
 def restore(troubles: World, dice: Dice) -> None:
     """A backup is made now and put back later, unless the faults have ended by then; of each node once.
 
-    By hand only where all links can show a node what it has forgotten: those of version 1 cannot.
+    By hand only where all links can show a node what it has forgotten: those of version 1 cannot. A sync that
+    failed may have been why, and its note is still there.
     """
     name, told, mesh = dice.among(troubles.mesh.names), dice.chance(0.6), troubles.mesh
     told = told or bool(mesh.topology.old)
+    note = Reason.RESTORE if told else None
+    if not told and Fault.FAILED_SYNC in mesh.plan.faults and dice.chance(0.5):
+        note = Reason.FAILED_SYNC
     if name in troubles.backed_up:
         return
     troubles.backed_up.add(name)
@@ -37,7 +42,7 @@ def restore(troubles: World, dice: Dice) -> None:
 
     def put_back() -> None:
         if troubles.is_on:
-            mesh.restore(name, image, told=told)
+            mesh.restore(name, image, note)
             troubles.restart(name, dice)
 
     is_old = Fault.OLD_BACKUP in mesh.plan.faults

@@ -8,6 +8,8 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from gateway.engine.doubts import POSSIBLE_DUPLICATE
+from gateway.engine.epochs import STREAM_EPOCH
+from gateway.engine.own_stream import Reason
 from gateway.engine.recall import DUPLICATE_ENGAGEMENT
 from gateway.harness.sim.chronicle import Chronicle
 from gateway.harness.sim.disk import Disk
@@ -153,10 +155,15 @@ class Memories:
         return None if home is None else home.disk.delivery(event, NodeId(node))
 
     def _knows(self, node: str) -> bool:
-        """Whether a node is in an epoch that began since it was put back."""
-        home = self._homes[node]
-        began = epoch_ordinal(home.disk.identity().epoch)
-        return began > home.went_back_to
+        """Whether a node has begun an epoch since it was put back, and not for a failed sync alone."""
+        disk, since = self._homes[node].disk, self._homes[node].went_back_to
+        failed = {
+            incident.subject
+            for incident in disk.incidents(open_only=False)
+            if incident.kind == STREAM_EPOCH and incident.detail.startswith(Reason.FAILED_SYNC)
+        }
+        begun = [disk.identity().epoch, *(row.epoch for row in disk.ended_epochs())]
+        return any(epoch_ordinal(epoch) > since and epoch not in failed for epoch in begun)
 
 
 def _is_over(sent: Delivery) -> bool:

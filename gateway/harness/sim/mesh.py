@@ -10,6 +10,7 @@ import structlog
 
 from gateway.courier.limits import CourierLimits
 from gateway.crashpoint import CrashPoint
+from gateway.engine.own_stream import Reason
 from gateway.harness.sim.agent import SimAgent
 from gateway.harness.sim.announcements import Announcements
 from gateway.harness.sim.chronicle import Chronicle
@@ -281,11 +282,14 @@ class SimMesh:
         home = self.homes[name]
         return home.disk.image(), dict(home.stored)
 
-    def restore(self, name: NodeId, image: tuple[Disk, Stored], *, told: bool) -> None:
+    def restore(self, name: NodeId, image: tuple[Disk, Stored], note: Reason | None) -> None:
         """The node is what it was then: with a note that says so, or by hand."""
         self.kill(name)
-        self.chronicle.note(name, "restored", "from a backup" if told else "by hand")
-        self.homes[name].go_back(*image, told=told)
+        way = "from a backup" if note is Reason.RESTORE else "by hand"
+        self.chronicle.note(
+            name, "restored", way if note is not Reason.FAILED_SYNC else f"{way} after {note}"
+        )
+        self.homes[name].go_back(*image, note)
         self.homes[name].went_back_as = self.timeline.serial()
         self.witness.went_back(name)
 

@@ -80,6 +80,10 @@ class Fault(StrEnum):
     OLD_BACKUP = "old_backup"
     """Backups are some minutes older when they are put back: others have forgotten what they hold as open."""
 
+    FAILED_SYNC = "failed_sync"
+    """A sync fails: the process ends, and notes that a new epoch is due. Where a journal is put back by hand
+    the note may lie beside it."""
+
     REFUSED = "refused"
     """Some nodes speak the frames of the version before and may not read all. They are refused until
     operators bring them up to date, when the faults end."""
@@ -107,6 +111,7 @@ ON_REQUEST = frozenset(
         Fault.REPORTS,
         Fault.SMALL_STORE,
         Fault.OLD_BACKUP,
+        Fault.FAILED_SYNC,
         Fault.REFUSED,
         Fault.REVOKE,
         Fault.EXPEL,

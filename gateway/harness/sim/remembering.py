@@ -5,6 +5,7 @@ from collections.abc import Iterator, Set
 
 from gateway.engine.epochs import COPY_RUNS, OWN_FORK, STREAM_EPOCH
 from gateway.engine.forks import FORK, RECREATED, ROLLBACK
+from gateway.engine.own_stream import Reason
 from gateway.harness.sim.disk import Disk
 from gateway.harness.sim.findings import Finding, Promise
 from gateway.harness.sim.gateway import SimHome
@@ -50,7 +51,8 @@ def _epochs(mesh: SimMesh, name: NodeId, home: SimHome) -> Iterator[Finding]:
 def _blame(mesh: SimMesh, name: NodeId, home: SimHome) -> Iterator[Finding]:
     """Only who has forgotten can have written twice."""
     for incident in home.disk.incidents(open_only=False):
-        if incident.kind in _OF_ITSELF and not home.lost:
+        failed = incident.detail.startswith(Reason.FAILED_SYNC)
+        if incident.kind in _OF_ITSELF and not home.lost and not failed:
             yield Finding(Promise.LIARS_ARE_REFUSED, f"{name} says {incident.kind} and has forgotten nothing")
         writer = mesh.homes.get(NodeId(incident.subject.partition("/")[0]))
         if incident.kind not in _OF_OTHERS or writer is None:

@@ -221,6 +221,26 @@ def _lost_commit(troubles: Troubles, dice: Dice) -> None:
         _watch_death(troubles, gateway, dice, lose_commit=True)
 
 
+def _failed_sync(troubles: Troubles, dice: Dice) -> None:
+    """Nobody has heard of the commit; it may be on the disk or not."""
+    gateway, is_lost = troubles.victim(dice), dice.chance(0.5)
+    if gateway is None:
+        return
+    name, loop = NodeId(gateway.name), gateway.loop
+    loop.fatal = _passing(CrashPoint.ENGINE_AFTER_COMMIT, dice.between(1, 6))
+    gateway.home.disk.may_lose_a_commit()
+
+    def died() -> None:
+        inside = loop.died_at == CrashPoint.ENGINE_AFTER_COMMIT
+        troubles.mesh.kill(name, lose_commit=is_lost and inside)
+        if inside:
+            troubles.note(name, "fails", "to sync")
+            troubles.mesh.homes[name].failed()
+        troubles.restart(name, dice)
+
+    loop.on_death = died
+
+
 def _passing(point: CrashPoint, nth: int) -> Callable[[str], bool]:
     left = nth
 
@@ -312,6 +332,7 @@ _TROUBLES: dict[Fault, Callable[[Troubles, Dice], End | None]] = {
     Fault.CRASH: _crash,
     Fault.CRASH_POINT: _crash_point,
     Fault.LOST_COMMIT: _lost_commit,
+    Fault.FAILED_SYNC: _failed_sync,
     Fault.STOP: _stop,
     Fault.RESTORE: goingback.restore,
     Fault.CLONE: goingback.clone,

@@ -579,7 +579,7 @@ def test_a_backup_of_a_node_that_was_still_asking_asks_about_all_of_it(mesh: Any
 
 
 def test_who_is_asked_by_two_epochs_at_once_answers_each_of_them_whole(mesh: Any) -> None:
-    """The epoch of a restore was written once already, so that another one follows it before anybody was asked."""
+    """The epoch of a restore was written already, and another one follows it before anybody is asked."""
     event = mesh.sent("a", "ann", "bob")
     mesh.meet()
     backup = deepcopy(mesh.store("b"))
@@ -601,7 +601,7 @@ def test_who_is_asked_by_two_epochs_at_once_answers_each_of_them_whole(mesh: Any
 def test_a_question_that_a_failed_sync_leaves_behind_is_asked_again(
     mesh: Any, failures: int, *, read: bool
 ) -> None:
-    """Seed 266 with failed syncs. Readers go on in the epoch that follows, also those that had not read it."""
+    """Seed 266 with failed syncs. Readers go on in the next epoch, also those that had not read it."""
     event, turn = dealt_again(mesh)
     local = mesh.sent("b", "bob", "bob")
     mesh.settle("b", "bob", event, lease_id=turn.lease_id)
