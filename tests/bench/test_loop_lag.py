@@ -55,8 +55,10 @@ async def under_load(client: GatewayClient, home: Home) -> None:
     await asyncio.wait_for(ask(), 20)
     for name, work in {
         "messages, 100 in flight": lambda: measure(ask, 100, SECONDS),
-        "listing a thousand rows": lambda: asker.inbox(done=True, limit=1000),
+        "a thousand rows of an inbox": lambda: asker.inbox(done=True, limit=1000),
+        "a thousand deliveries": lambda: client.deliveries(limit=1000),
         "a page of the outbox": lambda: client.outbox(limit=1000),
+        "status": client.status,
     }.items():
         with slow_callbacks() as slow:
             await work()
