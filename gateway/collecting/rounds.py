@@ -235,7 +235,8 @@ class Rounds:
             await self._sessions.look_around(contact)
         for node in sorted(visitor.stocks.keys() - {self._sessions.who.node}):
             verify = self._verify_of(node)
-            older = _has_earlier(epoch := visitor.stocks[node].epoch) and visitor.looked.get(node) != epoch
+            epoch = visitor.stocks[node].epoch
+            older = visitor.looked.get(node) != epoch and (_has_earlier(epoch) or self._is_past(node, epoch))
             fill = fills and node == contact.node
             if verify is None or not (tally.wants(node) or fill or (older and tally.concerns(node))):
                 continue
@@ -247,6 +248,11 @@ class Rounds:
                 if visitor.fault is not None:
                     raise
                 tally.failed(node, fault)
+
+    def _is_past(self, node: NodeId, epoch: Epoch) -> bool:
+        """Whether the lake stands in a later epoch: a gateway that has started may have read no more yet."""
+        have = self._lake.cursor(self._sessions.who.mesh, node)
+        return have is not None and epoch_ordinal(epoch) < epoch_ordinal(have.epoch)
 
     async def _collect(
         self,
