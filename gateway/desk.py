@@ -15,7 +15,6 @@ from gateway.api.operator import RevocationAnswer
 from gateway.blobs.keeper import BlobKeeper
 from gateway.clock import Clock
 from gateway.config import HostWord
-from gateway.endpoints.surroundings import Surroundings
 from gateway.endpoints.turn_sockets import TurnSockets
 from gateway.engine.effects import Invited
 from gateway.home import Home
@@ -77,13 +76,6 @@ class GatewayDesk:
         """All links, by node."""
         own = self.identity.node
         return [self._link(peer.node) for peer in self.runtime.view.peers(own)]
-
-    def surroundings(self) -> Surroundings:
-        """The other nodes as this one sees them now."""
-        incidents = self.reader.incidents(open_only=True)
-        return Surroundings.of(
-            self.identity.node, self.clock.wall_ms(), self.runtime.view, self.links(), incidents
-        )
 
     def _link(self, peer: NodeId) -> LinkStatus:
         link = self.registry.link(peer)

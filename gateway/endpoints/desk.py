@@ -10,13 +10,16 @@ from gateway.api.mesh import LinkStatus, NodeStatus
 from gateway.api.operator import RevocationAnswer
 from gateway.blobs.keeper import BlobKeeper
 from gateway.clock import Clock
+from gateway.endpoints.limits import ROWS_MAX
 from gateway.endpoints.surroundings import Surroundings
 from gateway.endpoints.turn_sockets import TurnSockets
 from gateway.engine.effects import Invited
+from gateway.engine.maintenance import MAINTENANCE
 from gateway.home import Home
 from gateway.lookups import Lookups
 from gateway.runtime import Runtime
 from outbox.ids import AgentId, NodeId
+from outbox.limits import NEVER_MS
 from outbox.reader import JournalReader
 from outbox.records import Identity
 
@@ -81,10 +84,6 @@ class LocalDesk(Protocol):
         """All links, by node."""
         ...
 
-    def surroundings(self) -> Surroundings:
-        """The other nodes as this one sees them now."""
-        ...
-
     def join_code(self, invited: Invited) -> str:
         """The word to copy for an invite that was just made."""
         ...
@@ -100,3 +99,12 @@ class LocalDesk(Protocol):
     def node_status(self) -> NodeStatus:
         """Software, process, addresses."""
         ...
+
+
+def surroundings_of(desk: LocalDesk) -> Surroundings:
+    """The other nodes as this gateway sees them now. Of open incidents, which may be thousands, only those
+    are read that say something of that."""
+    incidents = desk.reader.open_incidents((MAINTENANCE,), NEVER_MS, ROWS_MAX)
+    return Surroundings.of(
+        desk.identity.node, desk.clock.wall_ms(), desk.runtime.view, desk.links(), incidents
+    )

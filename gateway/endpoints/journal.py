@@ -25,7 +25,7 @@ from gateway.api.trace import EventTrace, Known, assemble
 from gateway.endpoints.actors import need_admin, sees
 from gateway.endpoints.answers import json
 from gateway.endpoints.bodies import CloseIncidentsBody, DeliveriesQuery, IncidentsQuery, NoQuery, OutboxQuery
-from gateway.endpoints.desk import LocalDesk
+from gateway.endpoints.desk import LocalDesk, surroundings_of
 from gateway.endpoints.errors import BadRequest
 from gateway.endpoints.guard import principal_of
 from gateway.endpoints.limits import COPIED_ABOUT_MAX, COPY_CLOCKS_APART_MS, ROWS_MAX
@@ -69,7 +69,7 @@ class JournalRoutes:
         """All that this node knows about one event. 404 when it knows nothing."""
         query_of(request, NoQuery)
         event, principal = event_id(request.path_params["event"]), principal_of(request)
-        around = self._desk.surroundings()
+        around = surroundings_of(self._desk)
         found = await self._desk.lookups.ask(partial(_traced, event=event, around=around))
         if found is None and isinstance(principal, Admin):
             async with self._searching:
@@ -87,7 +87,7 @@ class JournalRoutes:
             raise BadRequest(f"state is one of {', '.join((*_STORED, *WAITING))}")
         stored = _stored(query.state)
         found = await self._desk.lookups.ask(lambda reader: reader.deliveries(stored, ROWS_MAX))
-        around, principal = self._desk.surroundings(), principal_of(request)
+        around, principal = surroundings_of(self._desk), principal_of(request)
         rows = [delivery_row(row, around.state_of(row)) for row in found if sees(principal, row.from_agent)]
         return json([row for row in rows if query.state in {None, row.state}][: query.limit])
 

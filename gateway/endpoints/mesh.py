@@ -10,7 +10,7 @@ from starlette.routing import Route
 from gateway.api.mesh import AgentRow, LinkState, MaintenanceRow, NodeRow, StatusAnswer, Waiting
 from gateway.endpoints.answers import json
 from gateway.endpoints.bodies import NoQuery
-from gateway.endpoints.desk import LocalDesk
+from gateway.endpoints.desk import LocalDesk, surroundings_of
 from gateway.endpoints.reading import query_of
 from gateway.endpoints.surroundings import Surroundings
 from outbox import base64url
@@ -46,7 +46,7 @@ class MeshRoutes:
         """This node."""
         query_of(request, NoQuery)
         desk, reader = self._desk, self._desk.reader
-        tallies, around = await desk.lookups.ask(_count), desk.surroundings()
+        tallies, around = await desk.lookups.ask(_count), surroundings_of(desk)
         answer = StatusAnswer(
             node=desk.identity.node,
             mesh=desk.identity.mesh,
@@ -73,7 +73,7 @@ class MeshRoutes:
     async def nodes(self, request: Request) -> Response:
         """All nodes, by name."""
         query_of(request, NoQuery)
-        around = self._desk.surroundings()
+        around = surroundings_of(self._desk)
         view = around.view
         out = [word for name in view.revocations if (word := view.revoked(name)) is not None]
         rows = [self._node(name, around) for name in view.nodes] + [self._former(word) for word in out]

@@ -11,7 +11,7 @@ import pytest
 from outbox.ids import AgentId, EventId, NodeId, Seq
 from outbox.journal import Journal
 from outbox.reader import JournalReader
-from outbox.records import DeliveryState, Outcome, TurnState
+from outbox.records import DeliveryState, Incident, Outcome, TurnState
 
 ANN, MBP = AgentId("ann"), NodeId("mbp")
 FIRST = (EventId("evt_" + "0" * 32), None)
@@ -41,6 +41,7 @@ QUESTIONS: dict[str, Callable[[Any], object]] = {
     "turns_of": lambda journal: journal.turns_of(MBP, FIRST[0]),
     "received": lambda journal: journal.received(MBP, FIRST[0], ANN),
     "delivery": lambda journal: journal.delivery(FIRST[0], MBP),
+    "open_incidents": lambda journal: journal.open_incidents(("maintenance",), 10**15, 10),
     "events_about": lambda journal: journal.events_about(FIRST[0]),
     "count_received": lambda journal: journal.count_received(),
     "broadcasts": lambda journal: journal.broadcasts((1, FIRST[0], MBP), 10),
@@ -87,11 +88,12 @@ def steps(reader: JournalReader, question: Callable[[Any], object]) -> int:
 
 
 def settle(journal: Journal, world: Any, numbers: Iterable[int]) -> None:
-    """So many messages that came and are done, and as many that were sent and are answered."""
+    """So many messages that came and are done, that were sent and are answered, and open incidents."""
     waiting = {DeliveryState.EMITTED, DeliveryState.RETRY_PENDING}
     states = [state for state in DeliveryState if state not in waiting]
     for number in numbers:
         journal.put_received(world.received(number, state=TurnState.DONE, outcome=Outcome.OK))
+        journal.put_incident(Incident(kind="late", subject=f"{number}", opened_at_ms=number, detail=""))
         journal.put_delivery(world.delivery(number, state=states[number % len(states)], next_at_ms=None))
 
 

@@ -30,7 +30,6 @@ from gateway.clock import Clock
 from gateway.courier.limits import CourierLimits
 from gateway.door import PIPE_ALL, ROOMS, Door
 from gateway.endpoints.local import local_app
-from gateway.endpoints.surroundings import Surroundings
 from gateway.endpoints.turn_sockets import TurnSockets
 from gateway.engine import Engine
 from gateway.engine.effects import AgentChanged, CursorMoved, Handed, Invited, StreamBroken
@@ -176,10 +175,6 @@ class LocalNode:
                 clock_within_ms=2,
             )
         ]
-
-    def surroundings(self) -> Surroundings:
-        incidents = self.reader.incidents(open_only=True)
-        return Surroundings.of(HERE, self.clock.wall_ms(), self.runtime.view, self.links(), incidents)
 
     def join_code(self, invited: Invited) -> str:
         token = read_invite_token(invited.token)
